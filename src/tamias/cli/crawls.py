@@ -10,9 +10,8 @@ from tamias.cli.console.options import (
     CommonOptions,
     audited,
     common,
-    count_of,
     print_result,
-    queue_unit,
+    queue_units,
     say,
     say_json,
     session_at,
@@ -25,7 +24,7 @@ from tamias.model.errors import UsageError
 if TYPE_CHECKING:
     from tamias.database.connect import Session
 
-ACTIONS = ("list", "pause", "resume", "limit", "delete", "reopen")
+ACTIONS = ("list", "pause", "resume", "stop", "limit", "delete", "reopen")
 DEFAULT = "default"
 OUTCOMES = tuple(each.word for each in Outcome if each is not Outcome.NEW)
 
@@ -53,9 +52,10 @@ def command(
 ) -> None:
     """Lists the crawls: URLs known and open, state, limit, policy. Or changes one.
 
-    A paused crawl is not visited. A limited crawl is paused soon after that many of its URLs are done. A
-    deleted crawl leaves its captures. Reopen makes visited URLs due again, such as those cut by a limit
-    that you have raised since; without a name, in the default crawl.
+    A paused crawl is not visited; a stopped one neither, until you resume it or run it again. A limited
+    crawl is paused soon after that many of its URLs are done. A deleted crawl leaves its captures. Reopen
+    makes visited URLs due again, such as those cut by a limit that you have raised since; without a name, in
+    the default crawl.
 
     Example: tamias crawls pause news
     """
@@ -90,6 +90,9 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
     if action == "resume":
         crawls.resume(session, crawl)
         return "resumed"
+    if action == "stop":
+        crawls.end_run(session, crawl)
+        return "stopped"
     if action == "limit":
         crawls.set_limit(session, crawl, max_urls or None)
         return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"
@@ -117,8 +120,8 @@ def _list(place: CommonOptions, session: "Session") -> None:
         return
     for each in found:
         most = "" if each.limit is None else f", at most {each.limit:,}"
-        unit = queue_unit(each.policy.get("options", {}).get("frontier.queue", "host"))
-        urls = f"{each.open:,} of {each.known:,} URLs open on {count_of(each.hosts, unit)}"
+        units = queue_units(each.policy.get("options", {}).get("frontier.queue", "host"))
+        urls = f"{each.open:,} of {each.known:,} URLs open, {units}: {each.hosts:,}"
         say(f"{each.name}: {each.state}, {urls}{most}")
         for name, value in sorted(each.policy.get("flags", {}).items()):
             say(f"  {name.replace('__', '.')} = {value}")

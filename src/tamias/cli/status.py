@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, count_of, queue_unit, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, queue_units, say, say_json, session_at
 from tamias.cli.console.progress import span
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
@@ -45,13 +45,13 @@ def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None, note
         return
     if paused:
         say(f"paused: {paused}")
-    unit = queue_unit(place.settings().settings.frontier.queue)
-    say(f"{count_of(figures.hosts, unit)}  ready {figures.ready:,}  fetching {figures.leased:,}")
+    units = queue_units(place.settings().settings.frontier.queue)
+    say(f"{units} {figures.hosts:,}  ready {figures.ready:,}  fetching {figures.leased:,}")
     for crawl in figures.crawls:
         waits = None if crawl.next_at is None else max(0, crawl.next_at - figures.now) / 1000
         wait = "  fetching" if crawl.leased else "" if waits is None else f"  next in {span(waits)}"
         again = f", {crawl.again:,} fetched again" if crawl.again else ""
         urls = f"{crawl.open:,} of {crawl.known:,} URLs open"
-        say(f"crawl {crawl.name}: {urls} on {count_of(crawl.hosts, unit)}{again}{wait}")
+        say(f"crawl {crawl.name}: {urls} on {units}: {crawl.hosts:,}{again}{wait}")
     for note in notes:
         say(f"{note.host}: {note.text}")

@@ -21,10 +21,9 @@ SERVED = "service"
 _LOOK_MS = 1000
 
 
-class Crawl(msgspec.Struct, frozen=True, kw_only=True):
-    """Crawl, with its state and counts."""
+class CrawlState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a crawl, with its counts."""
 
-    number: int
     name: str
     state: str
     limit: int | None
@@ -33,6 +32,12 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     open: int
     hosts: int
     """Queues: of a host, or of what else shares one."""
+
+
+class Crawl(CrawlState, frozen=True, kw_only=True):
+    """Crawl, with its options."""
+
+    number: int
     policy: dict[str, Any]
 
 

@@ -123,7 +123,7 @@ class Blocker:
 
     def __call__(self, handler):
         self.reached.set()
-        self.released.wait(60)
+        self.released.wait(120)
         handler.send_response(404)
         handler.send_header("Content-Length", "0")
         handler.end_headers()
@@ -137,7 +137,13 @@ def test_a_domain_that_is_fetched_is_nothing_else(tamias, site, wood, served):
     page = served.get("/crawl/wood.json").json()["waiting"]
     frontier = served.get("/frontier", headers={"Accept": "text/html"}).text
     status = tamias.run("status", "--once").stdout
-    live = served.get("/overview.json").json()["crawl"]
+
+    def busy():
+        """One worker for watched resources, one for the crawl; they say now and then what they do."""
+        live = served.get("/overview.json").json()["crawl"]
+        return (live["in_flight"], live["workers"]) == (1, 2)
+
+    tamias.wait_until(busy)
     blocker.released.set()
     counts = {name: states[name] for name in ("hosts", "fetching", "ready", "polite", "blocked", "idle")}
     assert counts == {"hosts": 1, "fetching": 1, "ready": 0, "polite": 0, "blocked": 0, "idle": 0}
@@ -147,7 +153,6 @@ def test_a_domain_that_is_fetched_is_nothing_else(tamias, site, wood, served):
     assert "<time" not in line
     (line,) = (each for each in status.splitlines() if each.startswith("crawl wood"))
     assert ("fetching" in line, "next" in line) == (True, False)
-    assert (live["in_flight"], live["workers"]) == (1, 2)  # one for watched resources, one for the crawl
 
 
 def test_statements_and_documents_of_a_crawl_are_those_that_sparql_counts(tamias, site, wood, served):

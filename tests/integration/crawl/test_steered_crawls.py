@@ -169,7 +169,7 @@ def test_a_stopped_crawl_is_continued_by_the_command_under_its_options(tamias, c
         steered.change(status=201, seeds=[chain.url("/0")], options=wanted, start=True)
         tamias.wait_until(lambda: len(depths(chain)) >= 2)
         before = options(tamias)
-        steered.steer("stop")
+        assert "stopped" in tamias.run("crawls", "stop", "wood").stdout
         assert steered.details()["state"] == "stopped"
         assert unchanged(chain, steered)
     done = tamias.run("crawl", "--crawl", "wood", "--workers", "1", "--allow-private", "--delay", "0.2")

@@ -229,12 +229,12 @@ def print_result(place: CommonOptions, value: Any, lines: Iterable[str]) -> None
 
 def count_of(count: int, what: str) -> str:
     """Return a number of things, such as `1 URL` and `1,234 URLs`."""
-    return f"{count:,} {what}{'' if count == 1 else 'es' if what.endswith('s') else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def queue_unit(queue: str) -> str:
-    """Return the word for what shares a queue, by the setting `frontier.queue`."""
-    return {"ip": "address"}.get(queue, queue)
+def queue_units(queue: str) -> str:
+    """Return the word for things that have a queue each, by the setting `frontier.queue`."""
+    return {"ip": "addresses"}.get(queue, f"{queue}s")
 
 
 def printable(text: str) -> str:

@@ -5,32 +5,34 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from tamias.cli.console.options import CommonOptions, say, say_json
 from tamias.cli.console.run_policy import RunPolicy, run_policy
+from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
+from tamias.crawl.plan.policy import CrawlPolicy
+from tamias.crawl.plan.reopening import Reopened, Widening, count_widened, widenings
+from tamias.crawl.plan.seed_outcomes import SeedState, seed_states
+from tamias.crawl.request.lone import LoneClient
+from tamias.crawl.store.progress import kind_of_reason
+from tamias.database.connect import Database, Session
+from tamias.frontier.service import found_crawl
 from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 from tamias.model.url import fetch_url
 
-if TYPE_CHECKING:
-    from tamias.crawl.plan.reopening import Reopened, Widening
-    from tamias.crawl.plan.seed_outcomes import SeedState
-    from tamias.database.connect import Database, Session
-
 
 class EarlierRuns(msgspec.Struct, frozen=True):
     """The state in which earlier runs left a crawl."""
 
-    known: "dict[str, SeedState]" = {}
+    known: dict[str, SeedState] = {}
     """Seeds that they have put."""
-    opened: "Sequence[Widening]" = ()
+    opened: Sequence[Widening] = ()
     """What this run allows and they did not."""
-    reopened: "Sequence[Reopened]" = ()
+    reopened: Sequence[Reopened] = ()
     """URLs that this run would visit again for it."""
     open: int = 0
     """URLs that are still to be visited."""
@@ -38,36 +40,21 @@ class EarlierRuns(msgspec.Struct, frozen=True):
 
 def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[Seed], name: str | None) -> None:
     """Looks at the seeds and at what earlier runs left, and changes nothing."""
-    from tamias.database.connect import Database
-
     if not (place.db or (place.data / "pg").is_dir()):
         if not seeds:
             raise UsageError("--dry-run needs a seed: name one, or a --data with a crawl to resume")
         _tell_new(place, flags, seeds)
         return
-    with closing(Database(place.data, place.db, create=False)) as database:
-        crawl = _number(database, name)
-        if crawl is None:
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        known = found_crawl(session, name or "")
+        if known is None:
             _tell_new(place, flags, seeds)
-        else:
-            policy = run_policy(place, database, flags, seeds, crawl)
-            _tell_known(place, database, crawl, policy, seeds)
-
-
-def _tell_new(place: CommonOptions, flags: dict[str, object], seeds: list[Seed]) -> None:
-    from tamias.crawl.plan.policy import CrawlPolicy
-
-    policy = RunPolicy(place.settings(**flags).settings, CrawlPolicy())
-    asyncio.run(_tell_prospects(place, policy, seeds, EarlierRuns()))
-
-
-def _tell_known(
-    place: CommonOptions, database: "Database", crawl: int, policy: RunPolicy, seeds: list[Seed]
-) -> None:
-    from tamias.crawl.plan.reopening import Reopened
-
-    with closing(database.session()) as session:
-        earlier = read_earlier(session, policy, seeds, crawl)
+            return
+        policy = run_policy(place, database, flags, seeds, known.crawl)
+        earlier = read_earlier(session, policy, seeds, known.crawl)
     asyncio.run(_tell_prospects(place, policy, seeds, earlier))
     if place.json:
         say_json({"reopened": {each.option: each.urls for each in earlier.reopened}, "open": earlier.open})
@@ -78,12 +65,13 @@ def _tell_known(
         say(f"fetch  {Reopened('left by an earlier run', earlier.open)}")
 
 
-def read_earlier(session: "Session", policy: RunPolicy, seeds: list[Seed], crawl: int | None) -> EarlierRuns:
-    """Return what earlier runs of a crawl left, and what a policy would open of it; None is a new crawl."""
-    from tamias.crawl.plan.admit import open_frontier, seed_items
-    from tamias.crawl.plan.reopening import count_widened, widenings
-    from tamias.crawl.plan.seed_outcomes import seed_states
+def _tell_new(place: CommonOptions, flags: dict[str, object], seeds: list[Seed]) -> None:
+    policy = RunPolicy(place.settings(**flags).settings, CrawlPolicy())
+    asyncio.run(_tell_prospects(place, policy, seeds, EarlierRuns()))
 
+
+def read_earlier(session: Session, policy: RunPolicy, seeds: list[Seed], crawl: int | None) -> EarlierRuns:
+    """Return what earlier runs of a crawl left, and what a policy would open of it; None is a new crawl."""
     if crawl is None:
         return EarlierRuns()
     settings, before, after = policy.settings, policy.policy.before, policy.policy.options
@@ -96,19 +84,9 @@ def read_earlier(session: "Session", policy: RunPolicy, seeds: list[Seed], crawl
     )
 
 
-def _number(database: "Database", name: str | None) -> int | None:
-    """The number of a crawl, if there is one of that name."""
-    from tamias.frontier.crawls import crawls
-
-    with closing(database.session()) as session:
-        return {each.name: each.number for each in crawls(session)}.get(name or "default")
-
-
 async def _tell_prospects(
     place: CommonOptions, policy: RunPolicy, seeds: list[Seed], earlier: EarlierRuns
 ) -> None:
-    from tamias.crawl.store.progress import kind_of_reason
-
     advised: dict[str, str] = {}
     async for prospect in find_prospects(policy, seeds, earlier):
         if place.json:
@@ -135,9 +113,6 @@ async def find_prospects(
     policy: RunPolicy, seeds: list[Seed], earlier: EarlierRuns
 ) -> AsyncIterator[Prospect]:
     """Look at each seed; only robots.txt is requested, once for each place."""
-    from tamias.crawl.plan.admit import Admission
-    from tamias.crawl.request.lone import LoneClient
-
     admission = Admission(policy.settings, [*policy.policy.seeds, *(seed.address for seed in seeds)])
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         client = LoneClient(policy.settings, Path(spool), admission)
@@ -149,7 +124,7 @@ async def find_prospects(
             await client.close()
 
 
-def _finished(state: "SeedState | None", opened: "Sequence[Widening]") -> str | None:
+def _finished(state: SeedState | None, opened: Sequence[Widening]) -> str | None:
     """Return why a known seed is not fetched again, if so."""
     if state is None or not state.done:
         return None

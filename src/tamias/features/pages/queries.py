@@ -12,7 +12,6 @@ from tamias.database.sql import statements
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.capture import Outcome
-from tamias.settings import Settings
 
 SQL = statements("tamias.features.pages", "pages.sql")
 NEVER = 253_402_300_799_000
@@ -21,11 +20,6 @@ _TIME = re.compile(r"(.*_)?(at|until|latest|last|seen)")
 
 Record = dict[str, Any]
 """What a page and its JSON show of a thing, by name."""
-
-
-def queue_units(settings: Settings) -> str:
-    """Return what shares a queue, in the plural: hosts, domains or addresses."""
-    return {"ip": "addresses"}.get(settings.frontier.queue, f"{settings.frontier.queue}s")
 
 
 def rows(db: ServiceSession, name: str, **values: Any) -> list[tuple[Any, ...]]:

@@ -5,10 +5,10 @@ from collections import Counter, defaultdict
 from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
+from tamias.cli.console.options import queue_units
 from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import (
     Record,
-    queue_units,
     records,
     records_of_buckets,
     rows,
@@ -61,7 +61,7 @@ def waiting(db: ServiceSession) -> Record:
     """Count hosts, each by the one thing it waits for; those that have nothing left to do are idle."""
     found = rows_of_buckets(db, "readiness", now=db.session.now())
     counts = {name: sum(each) for name, each in zip(_STATES, zip(*found, strict=True), strict=True)}
-    return {**counts, "unit": queue_units(db.settings).capitalize()}
+    return {**counts, "unit": queue_units(db.settings.frontier.queue).capitalize()}
 
 
 def daily(db: ServiceSession) -> list[Record]:

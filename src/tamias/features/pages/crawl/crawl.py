@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.moments import rfc3339
+from tamias.cli.console.options import queue_units
 from tamias.crawl.store.progress import ReasonCounts
 from tamias.features.pages.crawl.activity import time_slot
 from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.pages.html.page import page, table_of
-from tamias.features.pages.queries import Record, queue_units, records_of_buckets, rows_of_buckets
+from tamias.features.pages.queries import Record, records_of_buckets, rows_of_buckets
 from tamias.features.service.api.crawls import EXPORT_TYPES, LARGEST_REQUEST, CrawlOptions, details
 from tamias.features.service.api.frontier import crawl_number
 from tamias.features.service.http.callers import check_caller
@@ -157,7 +158,7 @@ def _crawl(db: ServiceSession, name: str) -> Record:
     return {
         **{each: getattr(about, each) for each in ("name", "state", "limit", "known", "open", "options")},
         "queues": about.hosts,
-        "unit": queue_units(db.settings),
+        "unit": queue_units(db.settings.frontier.queue),
         "exports": list(EXPORT_TYPES) if "export" in verbs() else [],
         "attempts": total,
         "first": rfc3339(first) if spans else None,

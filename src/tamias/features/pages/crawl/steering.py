@@ -7,9 +7,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.cli.console.options import queue_units
 from tamias.features.pages.crawl.crawl import crawl, crawl_form, show_again
 from tamias.features.pages.html.page import html_page, page, table_of
-from tamias.features.pages.queries import Record, queue_units
+from tamias.features.pages.queries import Record
 from tamias.features.service.api.crawls import CrawlOptions, CrawlRequest, change_crawl, try_crawl
 from tamias.features.service.api.frontier import crawl_number, crawl_states
 from tamias.features.service.http.callers import record_of
@@ -30,7 +31,7 @@ _EMPTY: Record = {"trial": None, "error": None, "fields": _FIELDS}
 async def crawls(_: Request, service: Service) -> Record:
     """List all crawls, beside the form of a new one."""
     states = await service.pool.run(crawl_states)
-    return {**_EMPTY, "crawls": states, "unit": queue_units(service.settings)}
+    return {**_EMPTY, "crawls": states, "unit": queue_units(service.settings.frontier.queue)}
 
 
 async def making(request: Request, service: Service) -> Response:

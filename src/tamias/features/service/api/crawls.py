@@ -18,7 +18,7 @@ from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CrawlPolicy, crawl_of, overlay, read_policy, write_policy
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.verbs.seed_check import SkippedSeeds, usable_seeds
-from tamias.features.service.api.frontier import CrawlState, crawl_number
+from tamias.features.service.api.frontier import crawl_number
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import json_answer, json_body, parameter
@@ -26,6 +26,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service, verb_environment
 from tamias.frontier import crawls as side_by_side
+from tamias.frontier.crawls import CrawlState
 from tamias.frontier.service import found_crawl
 from tamias.model.errors import ConfigError
 from tamias.model.item import Seed

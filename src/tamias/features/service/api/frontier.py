@@ -24,6 +24,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier import crawls as side_by_side
+from tamias.frontier.crawls import CrawlState
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.service import Queues
 from tamias.model.errors import UsageError
@@ -37,18 +38,6 @@ _NEVER: Final = 253_402_300_799_000
 _CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19}),([0-9]{1,9}),([0-9]{1,9})")
 _BLOCK_CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19})")
 Row = tuple[Any, ...]
-
-
-class CrawlState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a crawl."""
-
-    name: str
-    state: str
-    limit: int | None
-    """It is paused when so many of its URLs are done."""
-    known: int
-    open: int
-    hosts: int
 
 
 class FrontierState(msgspec.Struct, frozen=True, kw_only=True):
