@@ -171,3 +171,14 @@ def test_stats_tell_of_the_archive(tamias, kept):
     assert (told["datasets"], told["versions"], told["hosts"]) == (2, 3, 1)
     assert told["bytes"] == sum(map(len, VERSIONS))
     assert "versions     3 of" in tamias("stats").stdout
+
+
+def test_stats_have_the_types_sizes_hosts_and_portals(tamias, kept):
+    told = json.loads(tamias("stats", "--json").stdout)
+    assert told["types"] == [{"media_type": "text/csv", "versions": 3, "bytes": sum(map(len, VERSIONS))}]
+    assert told["hosts"] == [{"host": "data.example", "datasets": 2}]
+    assert told["portals"] == [{"portal": "http://portal.example/", "files": 2, "datasets": 1}]
+    assert [each["share"] for each in told["sizes"]] == [0.1, 0.25, 0.5, 0.75, 0.85, 0.95, 0.99]
+    said = tamias("stats").stdout
+    assert f"type         text/csv: 3 versions, {sum(map(len, VERSIONS)):,} bytes" in said
+    assert "portal       http://portal.example/: 2 files, 1 datasets" in said

@@ -22,6 +22,7 @@ from tests.messages import unsaid
 
 SECRET = "open sesame"
 CSV = "http://data.example/a.csv"
+PORTAL = "http://portal.example/"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 HOSTILE = "<script>alert(1)</script>"
 ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
@@ -384,3 +385,23 @@ def test_what_is_gone_counts_as_archived_only_with_a_version(filled, tmp_path, s
     states = httpx.get(f"{address}/overview.json").json()["figures"]["states"]
     assert (states["gone"], states["archived"]) == (2, 1)
     assert "<dt>Gone, still archived</dt><dd>1</dd>" in httpx.get(f"{address}/").text
+
+
+def test_the_page_of_statistics_has_the_tables_of_the_thesis(client, filled):
+    filled.put("http://counted.example/a.jsonl", b"{}\n", media_type="application/x-ndjson")
+    page = client.get("/stats", headers=BROWSER)
+    figures = client.get("/api/v1/stats").json()
+    tables = {
+        name: [[re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in
+               re.findall(r"<tr>(?!<th scope=.col).*?</tr>", text, re.DOTALL)]
+        for name, text in re.findall(r"<h2>([^<]+)</h2>(.*?)</table>", page.text, re.DOTALL)
+    }  # fmt: skip
+    assert {"Types", "Sizes", "Hosts", "Portals", "States", "Storage and traffic"} <= tables.keys()
+    assert [row[:2] for row in tables["Types"]] == [
+        [each["media_type"] or "unknown", f"{each['versions']:,}"] for each in figures["types"]
+    ]
+    assert tables["Hosts"] == [[each["host"], str(each["datasets"])] for each in figures["hosts"]]
+    [(files, datasets)] = filled.rows(
+        "SELECT count(DISTINCT resource), count(DISTINCT source) FROM tamias.source WHERE portal = %s", PORTAL
+    )
+    assert [PORTAL, f"{files:,}", f"{datasets:,}"] in tables["Portals"]

@@ -20,6 +20,7 @@ from tamias.plugins import load_all
 
 _PAGES = (
     overview.overview,
+    overview.statistics,
     listing.search,
     listing.datasets,
     version.difference,

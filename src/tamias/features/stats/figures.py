@@ -3,6 +3,7 @@
 Counts are kept by triggers, attempts of the last day in slots; nothing here reads a whole large table.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate
 from math import ceil
 from typing import Any
@@ -25,6 +26,8 @@ LATEST_VERSIONS = 10_000
 SIZE_STEP = 1.05
 SHARES = (0.10, 0.25, 0.50, 0.75, 0.85, 0.95, 0.99)
 
+StatTable = tuple[str, list[str], list[list[Any]]]
+"""The name of a table, its columns and its rows."""
 Counts = dict[str, dict[str, tuple[int, int]]]
 """By kind of thing and key: how many, and their bytes."""
 
@@ -46,6 +49,14 @@ class HostCount(msgspec.Struct, frozen=True):
     """The number of datasets of a host."""
 
     host: str
+    datasets: int
+
+
+class PortalCount(msgspec.Struct, frozen=True):
+    """The number of files and datasets that a portal lists."""
+
+    portal: str
+    files: int
     datasets: int
 
 
@@ -140,6 +151,23 @@ def read_figures(session: Session, *, top: int = 10) -> Figures:
         session.execute(_SQL["fold"])
     session.transact(lambda cursor: _count_attempts(cursor, now))
     return session.transact(lambda cursor: _figures(cursor, now, top))
+
+
+def read_portals(session: Session, *, top: int = 10) -> tuple[PortalCount, ...]:
+    """Return the portals that list most files. It counts all sources, so ask for it less often."""
+    return tuple(PortalCount(*row) for row in session.fetch_all(_SQL["portals"], {"top": top}))
+
+
+def content_tables(figures: Figures, portals: Sequence[PortalCount]) -> list[StatTable]:
+    """Return the tables of what is in the archive: each its name, its columns and its rows."""
+    types = [[each.media_type or "unknown", each.versions, each.bytes] for each in figures.types]
+    sizes = [[f"{each.share:.0%}", each.below] for each in figures.sizes]
+    return [
+        ("Types", ["Type", "Versions", "Bytes"], types),
+        ("Sizes", ["Share of versions", "Bytes at most"], sizes),
+        ("Hosts", ["Host", "Datasets"], [[each.host, each.datasets] for each in figures.hosts]),
+        ("Portals", ["Portal", "Files", "Datasets"], [[*msgspec.structs.astuple(each)] for each in portals]),
+    ]
 
 
 def quantiles(histogram: dict[int, int], shares: tuple[float, ...] = SHARES) -> tuple[SizeQuantile, ...]:

@@ -20,6 +20,12 @@ WITH per_host AS MATERIALIZED (
 UNION ALL
 (SELECT per_host.host, per_host.n, 0 FROM per_host ORDER BY per_host.n DESC, per_host.host LIMIT %(top)b::int4)
 
+-- name: portals
+-- The portals that list most files, with how many datasets have them.
+SELECT source.portal, count(DISTINCT source.resource)::int8, count(DISTINCT source.source)::int8
+FROM source WHERE source.portal IS NOT NULL
+GROUP BY source.portal ORDER BY 2 DESC, 1 LIMIT %(top)b::int4
+
 -- name: news
 -- Whether it is time to fold: how many differences there are, up to a number.
 SELECT count(*) FROM (SELECT FROM tally_news LIMIT %(most)b::int4) AS news

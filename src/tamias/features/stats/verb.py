@@ -18,9 +18,11 @@ from tamias.model.errors import UsageError
 from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tamias.features.dcat.joins import TableColumn
     from tamias.features.stats.coverage import FieldCoverage, MappingCoverage
-    from tamias.features.stats.figures import Basic
+    from tamias.features.stats.figures import Basic, StatTable
 
 SHARED_SECONDS = 20.0
 """How long the database may look for content that several resources have."""
@@ -133,7 +135,7 @@ def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.sources.source_records import record_stats
     from tamias.database.connect import Database
     from tamias.features.archive.descriptions import shared_content
-    from tamias.features.stats.figures import read_figures
+    from tamias.features.stats.figures import content_tables, read_figures, read_portals
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
 
@@ -144,7 +146,7 @@ def _tell_figures(place: CommonOptions) -> None:
         frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
         corpus = corpus_figures(session)
         figures = read_figures(session)
-        archive = figures.basic
+        archive, portals = figures.basic, read_portals(session)
         records = record_stats(session)
         shared = shared_content(session, SHARED_SECONDS)
         blocked = blocked_figures(session)
@@ -155,6 +157,8 @@ def _tell_figures(place: CommonOptions) -> None:
                 "frontier": frontier,
                 "corpus": corpus,
                 "archive": archive,
+                **{name: getattr(figures, name) for name in ("types", "sizes", "hosts")},
+                "portals": portals,
                 "shared": shared,
                 "records": records,
                 "blocked": blocked,
@@ -186,10 +190,20 @@ def _tell_figures(place: CommonOptions) -> None:
             f"records      {records.records:,} of {records.catalogues:,} catalogues, "
             f"{records.versions:,} versions of {records.bytes:,} bytes, {records.stored_bytes:,} stored"
         )
+    for line in _lines_of(content_tables(figures, portals)):
+        say(line)
     for named in blocked:
         say(f"blocked      {named.urls:,} by the block list {named.list}")
     for note in notes:
         say(f"note         {note.host}: {note.text}")
+
+
+def _lines_of(tables: "list[StatTable]") -> "Iterator[str]":
+    for name, columns, rows in tables:
+        for first, *counts in rows:
+            pairs = zip(counts, columns[1:], strict=True)
+            said = ", ".join(f"{count:,} {column.lower()}" for count, column in pairs)
+            yield f"{name.lower().removesuffix('s'):12} {first}: {said}"
 
 
 def _tell_archive(archive: "Basic") -> None:
