@@ -35,7 +35,7 @@ class ClosingRule(msgspec.Struct, frozen=True):
 
 
 class ClosingRules(msgspec.Struct, frozen=True):
-    """All rules; none close nothing."""
+    """The rules together; without any, nothing is closed."""
 
     rules: tuple[ClosingRule, ...]
 

@@ -31,7 +31,7 @@ from tamias.features.forgetting.rows import SQL
 from tamias.features.forgetting.warc_records import unwanted_records
 from tamias.features.warc.folder import bring_warcs
 from tamias.features.warc.index import positions_in
-from tamias.features.warc.warc_files import WarcPart, records, warc_parts
+from tamias.features.warc.warc_files import WarcPart, is_imported, records, warc_parts
 from tamias.model.capture import Extent
 from tamias.sinks.segments.segment_files import unpacked_frame
 
@@ -178,7 +178,8 @@ class LeftoverSearch:
         with suppress(OSError), part.path.open("rb") as file:
             for record in records(part.path):
                 end = record.offset + record.length
-                if record.offset not in held:
+                # Records of other crawlers stand by themselves; those to be erased are found by their heads.
+                if record.offset not in held and not is_imported(part.name):
                     self._look(f"{where} at byte {record.offset}", _ranges_of(file, record.offset, end))
             length = file.seek(0, 2)
             self._look(f"{where} from byte {end} on", _ranges_of(file, end, length))
