@@ -49,9 +49,7 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["none", "owler"],
         about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
     ] = "none"
-    depth: Annotated[Depth | None, about("follow links at most so many steps from a seed; -1: no limit")] = (
-        None
-    )
+    depth: Annotated[Depth | None, about("follow links this many steps from a seed; -1: no limit")] = None
     max_urls: Annotated[Positive | None, about("stop after visiting this many URLs")] = None
     max_time: Annotated[Annotated[float, Meta(ge=0)] | None, about("stop after this many seconds")] = None
     max_wait: Annotated[
@@ -67,7 +65,7 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         about("also write to turtle-files, hdt-files, sparql:URL, warc, archive or nquads (none)"),
     ] = ()
-    continuous: Annotated[bool, about("go on: visit every URL again when it is due")] = False
+    continuous: Annotated[bool, about("do not end: visit every URL again when it is due")] = False
     budget: Annotated[Rate | None, about("visits a day of a continuous crawl; default: no limit")] = None
     new_share: Annotated[
         float,

@@ -52,8 +52,8 @@ def command(
 ) -> None:
     """Lists the crawls: URLs known and open, state, limit, policy. Or changes one.
 
-    A paused crawl is not visited; a stopped one neither, until you resume it or run it again. A limited
-    crawl is paused soon after that many of its URLs are done. A deleted crawl leaves its captures. Reopen
+    A paused crawl is not visited; nor is a stopped one, until you resume it or run it again. A limited
+    crawl is paused soon after that many of its URLs are done. A deleted crawl keeps its captures. Reopen
     makes visited URLs due again, such as those cut by a limit that you have raised since; without a name, in
     the default crawl.
 

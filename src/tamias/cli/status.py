@@ -6,8 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, queue_units, say, say_json, session_at
-from tamias.cli.console.progress import span
+from tamias.cli.console.options import CommonOptions, common, duration, queue_units, say, say_json, session_at
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
 from tamias.model.site import HostNote
@@ -49,7 +48,7 @@ def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None, note
     say(f"{units} {figures.hosts:,}  ready {figures.ready:,}  fetching {figures.leased:,}")
     for crawl in figures.crawls:
         waits = None if crawl.next_at is None else max(0, crawl.next_at - figures.now) / 1000
-        wait = "  fetching" if crawl.leased else "" if waits is None else f"  next in {span(waits)}"
+        wait = "  fetching" if crawl.leased else "" if waits is None else f"  next in {duration(waits)}"
         again = f", {crawl.again:,} fetched again" if crawl.again else ""
         urls = f"{crawl.open:,} of {crawl.known:,} URLs open"
         say(f"crawl {crawl.name}: {urls} on {units}: {crawl.hosts:,}{again}{wait}")

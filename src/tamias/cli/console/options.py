@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from getpass import getuser
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +236,27 @@ def count_of(count: int, what: str) -> str:
 def queue_units(queue: str) -> str:
     """Return the word for things that have a queue each, by the setting `frontier.queue`."""
     return {"ip": "addresses"}.get(queue, f"{queue}s")
+
+
+def duration(seconds: float) -> str:
+    """Return a time in its largest unit.
+
+    >>> duration(90_000), duration(7200), duration(0.2)
+    ('1 day', '2 hours', '0 seconds')
+    """
+    units = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+    unit, length = next((each for each in units if seconds >= each[1]), ("second", 1))
+    return count_of(round(seconds / length), unit)
+
+
+def size(octets: float) -> str:
+    """Return a number of bytes in its largest unit.
+
+    >>> size(999), size(1536), size(3 << 30)
+    ('999 B', '1.5 KiB', '3.0 GiB')
+    """
+    power = min(int(log(max(octets, 1), 1024)), 4)
+    return f"{octets / 1024**power:.1f} {'KMGT'[power - 1]}iB" if power else f"{octets:.0f} B"
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, count_of, printable
+from tamias.cli.console.options import CommonOptions, count_of, duration, printable, size
 
 if TYPE_CHECKING:
     from tamias.crawl.store.progress import CrawlSnapshot
@@ -96,7 +96,7 @@ def _unfinished(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iter
 
     why = {
         Ended.LIMIT: "stopped by a limit you set",
-        Ended.WAITING: f"the next host can be visited in {span(end.next_in)}, more than --max-wait"
+        Ended.WAITING: f"the next host can be visited in {duration(end.next_in)}, more than --max-wait"
         if end.next_in and end.open
         else "a sink was away for longer than --max-wait",
         Ended.PAUSED: "the crawl is paused",
@@ -151,7 +151,7 @@ def _trapped(end: "CrawlSnapshot", again: str) -> str:
 
 def _afterwards(end: "CrawlSnapshot", place: CommonOptions) -> str:
     if end.next_in is not None:
-        return f"nothing is due; the next visit is in {span(end.next_in)}"
+        return f"nothing is due; the next visit is in {duration(end.next_in)}"
     if end.known and not end.visited:
         known = count_of(end.known, "known URL")
         return f"nothing is left to visit: earlier runs or a running service visited {known}"
@@ -159,18 +159,10 @@ def _afterwards(end: "CrawlSnapshot", place: CommonOptions) -> str:
     return f"nothing is left to visit{found}"
 
 
-def span(seconds: float) -> str:
-    """A time in its largest unit."""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return count_of(round(seconds), "second")
-
-
 def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
-        f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
+        f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {size(now.bytes)})",
         f"queued {now.open:,} of {now.known:,} known on {count_of(now.hosts, 'queue')}, "
         f"{now.in_flight} in flight",
         f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
@@ -182,13 +174,5 @@ def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
 
 def _waited_for(now: "CrawlSnapshot") -> str:
     more = f" and {len(now.deferred) - 1:,} more" if now.deferred[1:] else ""
-    again = f", next try in {span(max(1.0, now.next_in))}" if now.next_in is not None else ""
+    again = f", next try in {duration(max(1.0, now.next_in))}" if now.next_in is not None else ""
     return f"waiting for {now.deferred[0]}{more}{again}"
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

@@ -97,7 +97,7 @@ def list_(place: CommonOptions) -> None:
 @click.argument("name")
 @common
 def withdraw(place: CommonOptions, name: str) -> None:
-    """Withdraws a token: from now on it opens nothing, nor do sessions that began with it.
+    """Withdraws a token. Sessions that began with it end too.
 
     Example: tamias token withdraw alice
     """

@@ -29,7 +29,7 @@ def command(
     """Brings earlier versions of a URL from another web archive, by Memento (RFC 7089) or CDX.
 
     ADDRESS is the TimeMap of the URL, an address that ends with / and takes the URL, or a CDX server. Each
-    capture is requested once, with robots.txt and delay; run the command again to go on.
+    capture is requested once, with robots.txt and delay; run the command again to continue.
 
     Example: tamias backfill https://example.org/data.csv --from https://web.archive.org/cdx/search/cdx
     """

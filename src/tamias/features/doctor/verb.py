@@ -27,7 +27,7 @@ class MachineCheck(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Make due now what a wrong clock has put off for years.")
+@click.option("--repair", is_flag=True, help="Make due now what a wrong clock deferred for years.")
 @common
 def command(place: CommonOptions, *, repair: bool) -> int:
     """Checks Python, the libraries, the database, the clock, the disk and the limits of this machine.

@@ -93,7 +93,7 @@ class _ExportOptions(NamedTuple):
 @click.option(
     "--include-reserved",
     is_flag=True,
-    help="Include what servers reserve (TDMRep; with --for-training all of it). Make sure that you may.",
+    help="Include what servers reserve (TDMRep; with --for-training all of it). Check that you may use it.",
 )
 @click.option(
     "-o",

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
 @click.option("--version", "number", type=click.IntRange(min=1), metavar="N", help="Only this version.")
-@click.option("--reason", metavar="TEXT", help="Why; whoever asks for it is told.")
+@click.option("--reason", metavar="TEXT", help="The reason, which answers to requests for it give.")
 @click.option("--dry-run", is_flag=True, help="Show how many versions and bytes would be removed.")
 @click.option("--lift", is_flag=True, help="Let the URLs be fetched again. What was forgotten stays so.")
 @click.option("--by-rules", is_flag=True, help="Remove the versions that the retention rules do not keep.")
-@click.option("--finish", is_flag=True, help="Finish what a run that was interrupted has left.")
+@click.option("--finish", is_flag=True, help="Finish a run that was interrupted.")
 @click.option("--list", "listing", is_flag=True, help="List what was forgotten.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)

@@ -65,7 +65,7 @@ def command() -> None:
     "--include-reserved",
     "reserved",
     is_flag=True,
-    help="Include what servers reserve (TDMRep). Make sure that you may.",
+    help="Include what servers reserve (TDMRep). Check that you may use it.",
 )
 @common
 def make(

@@ -29,15 +29,15 @@ COLUMNS = (
 @click.option(
     "--trouble",
     is_flag=True,
-    help="Only resources whose last visit brought nothing, or whose file is not as promised.",
+    help="Only resources whose last visit failed, or whose file breaks its schema.",
 )
-@click.option("--hvd", is_flag=True, help="Only files of what a portal says is a high-value dataset.")
+@click.option("--hvd", is_flag=True, help="Only files of datasets that a portal calls high-value.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), help="Output format. [table]")
 @common
 def command(
     place: CommonOptions, host: str | None, state: str | None, trouble: bool, hvd: bool, form: str | None
 ) -> None:
-    """Lists watched resources: state, versions, last and next visit, and why the last one brought nothing.
+    """Lists watched resources: state, versions, last and next visit, and why the last one failed.
 
     Example: tamias list --trouble
     """

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import read_resources
-from tamias.features.pages.datasets.reasons import duration
+from tamias.cli.console.options import duration
 from tamias.features.pages.html.charts import clock
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.pages.html.page import html_page, page

@@ -2,9 +2,8 @@
 
 import msgspec
 
+from tamias.cli.console.options import duration
 from tamias.model.resource import Resource
-
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -35,17 +34,6 @@ def reason(resource: Resource, schedule: Schedule) -> str:
     if resource.state == "gone":
         sentences[0] = "Its server says that it is gone. It is still checked from time to time."
     return " ".join(each for each in sentences if each)
-
-
-def duration(seconds: float) -> str:
-    """A time span in its largest unit.
-
-    >>> duration(90_000), duration(7200), duration(0.2)
-    ('1 day', '2 hours', '0 seconds')
-    """
-    length, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
-    count = round(seconds / length)
-    return f"{count} {unit}" + ("" if count == 1 else "s")
 
 
 def _of_attempts(schedule: Schedule) -> str:

@@ -6,11 +6,11 @@ Colours come from the style sheet by class. What a chart says is also said in wo
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import repeat
-from math import log
 from typing import Any
 
 from markupsafe import Markup
 
+from tamias.cli.console.options import size
 from tamias.content.svg import element
 
 _HEIGHT = 100.0
@@ -19,7 +19,6 @@ _TICK = 0.6
 """Width of a version's mark on a timeline, in per cent of it."""
 _LEAST_MARK = 0.08
 """How tall the mark of the smallest version is."""
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def columns(
@@ -98,18 +97,6 @@ def text_of_slot(slot: Mapping[str, Any]) -> str:
     when = f"{slot['at'][:10]} {slot['at'][11:19]}"
     done = f"{slot['fine']:,} succeeded, {slot['other']:,} gone or skipped"
     return f"{when}: {done}, {slot['trouble']:,} failed or refused"
-
-
-def size(octets: float) -> str:
-    """Bytes as people say them.
-
-    >>> size(999), size(1536), size(3 << 30)
-    ('999 B', '1.5 KiB', '3.0 GiB')
-    """
-    if octets < 1024:
-        return f"{octets:.0f} B"
-    power = min(int(log(octets, 1024)), len(_UNITS))
-    return f"{octets / 1024**power:.1f} {_UNITS[power - 1]}"
 
 
 def clock(at: str) -> str:

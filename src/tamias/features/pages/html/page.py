@@ -21,9 +21,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from tamias.cli.console.options import duration, size
 from tamias.cli.console.output import csv_cell
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
 from tamias.features.service.http.callers import record_of
@@ -197,7 +197,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        size=charts.size,
+        size=size,
         site=site,
         clock=charts.clock,
         sentence=sentence,
