@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.moments import of_row, rfc3339, rfc3339_or_none
+from tamias.archive.moments import of_row
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.revisit.watches import Watcher
@@ -65,13 +65,13 @@ class HarvestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """`running`, `cut off` where its worker died, or the outcome: ok, unchanged, failed, …"""
     ended_at: str | None
     seconds: float | None
+    reason: str
     requests: int
     added: int
     changed: int
     vanished: int
     failed: int
     """Records that could not be read."""
-    reason: str
 
 
 class Sources:
@@ -98,7 +98,7 @@ class Sources:
     def harvests(self, url: str, before: int = NEVER, limit: int = 100) -> list[HarvestEntry]:
         """Return the harvests of a portal that began before a time, the newest first."""
         values = {"url": url, "before": before, "limit": limit}
-        return [_harvest(*row) for row in self._session.fetch_all(SQL["harvests"], values)]
+        return [_harvest(row) for row in self._session.fetch_all(SQL["harvests"], values)]
 
     def steer(self, action: str, url: str, interval: str = "") -> str:
         """Harvest a portal now, stop, resume or remove it, or set how often; return what is said of it.
@@ -200,18 +200,8 @@ def _state(row: Sequence[Any], due: int | None, is_leased: bool) -> PortalState:
     return of_row(PortalState, shown, every=interval, trouble=trouble, named_by=named_by)
 
 
-def _harvest(
-    started_at: int, kind: str, ended_at: int | None, outcome: int | None, reason: str, *counts: int
-) -> HarvestEntry:
+def _harvest(row: Sequence[Any]) -> HarvestEntry:
+    started_at, _, ended_at, outcome, *_ = row
     state = "running" if ended_at is None else "cut off" if outcome is None else Outcome(outcome).word
     seconds = None if ended_at is None else (ended_at - started_at) / 1000
-    named = dict(zip(("requests", "added", "changed", "vanished", "failed"), counts, strict=True))
-    return HarvestEntry(
-        started_at=rfc3339(started_at),
-        kind=kind,
-        state=state,
-        ended_at=rfc3339_or_none(ended_at),
-        seconds=seconds,
-        reason=reason,
-        **named,
-    )
+    return of_row(HarvestEntry, (*row[:3], *row[4:]), state=state, seconds=seconds)
