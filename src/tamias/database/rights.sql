@@ -55,7 +55,8 @@ GRANT SELECT
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
        event, event_news, delivery, tagged, absence, resource_absence, earlier_description, profile_due, snapshot,
-       warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource, moved_captures, merged_frame
+       warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource, moved_captures, merged_frame,
+       strategy
     TO tamias_service;
 -- What is to be forgotten is noted by the service, and removed by the owner.
 GRANT INSERT, UPDATE (blocked, lifted_at, lifted_by) ON forgotten TO tamias_service;

@@ -18,11 +18,13 @@ from tamias.model.errors import UsageError
 from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tamias.features.dcat.joins import TableColumn
     from tamias.features.stats.coverage import FieldCoverage, MappingCoverage
     from tamias.features.stats.figures import Basic, StatTable
+    from tamias.filters.blocked import Blocked
+    from tamias.model.site import HostNote
 
 SHARED_SECONDS = 20.0
 """How long the database may look for content that several resources have."""
@@ -157,7 +159,9 @@ def _tell_figures(place: CommonOptions) -> None:
                 "frontier": frontier,
                 "corpus": corpus,
                 "archive": archive,
-                **{name: getattr(figures, name) for name in ("types", "sizes", "hosts")},
+                "types": figures.types,
+                "sizes": figures.sizes,
+                "hosts": figures.hosts,
                 "portals": portals,
                 "shared": shared,
                 "records": records,
@@ -190,20 +194,22 @@ def _tell_figures(place: CommonOptions) -> None:
             f"records      {records.records:,} of {records.catalogues:,} catalogues, "
             f"{records.versions:,} versions of {records.bytes:,} bytes, {records.stored_bytes:,} stored"
         )
-    for line in _lines_of(content_tables(figures, portals)):
+    for line in _lines_of(content_tables(figures, portals), blocked, notes):
         say(line)
-    for named in blocked:
-        say(f"blocked      {named.urls:,} by the block list {named.list}")
-    for note in notes:
-        say(f"note         {note.host}: {note.text}")
 
 
-def _lines_of(tables: "list[StatTable]") -> "Iterator[str]":
+def _lines_of(
+    tables: "list[StatTable]", blocked: "Sequence[Blocked]", notes: "Sequence[HostNote]"
+) -> "Iterator[str]":
     for name, columns, rows in tables:
         for first, *counts in rows:
             pairs = zip(counts, columns[1:], strict=True)
             said = ", ".join(f"{count:,} {column.lower()}" for count, column in pairs)
             yield f"{name.lower().removesuffix('s'):12} {first}: {said}"
+    for named in blocked:
+        yield f"blocked      {named.urls:,} by the block list {named.list}"
+    for note in notes:
+        yield f"note         {note.host}: {note.text}"
 
 
 def _tell_archive(archive: "Basic") -> None:

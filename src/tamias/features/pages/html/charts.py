@@ -35,6 +35,23 @@ def columns(
     return _beside_axis(f"{tallest:,.10g}", _columns(stacks, classes, tallest, label, hovers))
 
 
+def lines(series: Sequence[Sequence[tuple[float, float]]], classes: Sequence[str], label: str) -> Markup:
+    """Draw a line through the points of each series, from 0; the axis says what the highest stands for.
+
+    >>> str(lines([[(1, 0.5), (2, 1)], []], ["accent", "second"], "two")).count("<polyline")
+    1
+    """
+    farthest = max((x for points in series for x, _ in points), default=1)
+    highest = max((y for points in series for _, y in points), default=0)
+    drawn = []
+    for points, css in zip(series, classes, strict=True):
+        places = [f"{100 * x / farthest:.2f},{_HEIGHT * (1 - y / (highest or 1)):.2f}" for x, y in points]
+        if places:
+            line = {"points": " ".join(places), "vector_effect": "non-scaling-stroke"}
+            drawn.append(element("polyline", class_=f"line {css}", **line))
+    return _beside_axis(f"{highest:.3g}", _stretched("0 0 100 100", drawn, label))
+
+
 def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Markup:
     """A row of small columns without an axis, for a cell of a table.
 

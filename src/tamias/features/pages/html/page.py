@@ -222,6 +222,7 @@ def _templates() -> jinja2.Environment:
         charts=charts,
         csv=None,
         has_endpoints=parts("endpoints").__contains__,
+        has_page=parts("pages").__contains__,
         session=None,
         this_page="/",
     )

@@ -1,0 +1,103 @@
+"""The page of strategies: the share of visits that brought statements, over time, with one and without."""
+
+from collections.abc import Sequence
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339_or_none
+from tamias.database.sql import statements
+from tamias.features.pages.html.page import page, table_of
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.capture import Outcome
+from tamias.model.item import NEVER, WATCH
+
+MOST_VISITS = 20_000
+"""The newest, of each bucket, that rates are made from."""
+MOST_STRATEGIES = 50
+POINTS = 60
+_SECONDS = 30.0
+_SQL = statements("tamias.features.strategy_pages", "strategies.sql")
+Visit = tuple[int, int, bool]
+"""The crawl, the time, and whether it brought statements."""
+
+
+class HarvestRate(msgspec.Struct, frozen=True):
+    """The share of visits that brought statements."""
+
+    visits: int = 0
+    rate: float | None = None
+    points: list[tuple[int, float]] = []
+    """The share after so many visits."""
+
+
+class StrategyRates(msgspec.Struct, frozen=True, kw_only=True):
+    """A strategy, and how well a crawl did with one and without."""
+
+    crawl: str
+    name: str
+    state: str
+    problem: str | None
+    since: str | None
+    with_strategy: HarvestRate
+    """Of its crawl, from when it was in force until another one was."""
+    without: HarvestRate
+    """Of its crawl before any strategy, or of the crawls that never had one."""
+
+
+@page(
+    "/strategies",
+    "strategies.html",
+    table=table_of("strategies", "crawl", "name", "state", "since", "with_strategy.rate", "without.rate"),
+)
+async def strategies(_: Request, service: Service) -> dict[str, list[StrategyRates]]:
+    """Return the newest strategies with the rates of their crawls."""
+    return {"strategies": await service.lately("strategies", _SECONDS, _strategies)}
+
+
+def _strategies(db: ServiceSession) -> list[StrategyRates]:
+    rows = db.session.fetch_all(_SQL["strategies"], {"limit": MOST_STRATEGIES})
+    if not rows:
+        return []
+    values = {"most": MOST_VISITS, "watch": WATCH, "unchanged": Outcome.UNCHANGED.value}
+    buckets = range(db.frontier.buckets)
+    visits = [each for b in buckets for each in db.session.fetch_all(_SQL["visits"], {"bucket": b, **values})]
+    visits.sort(key=lambda visit: visit[1])
+    starts: dict[int, int] = {}
+    for crawl, *_, since in rows:
+        if since is not None:
+            starts[crawl] = min(since, starts.get(crawl, since))
+    ordered = {row[0] for row in rows}
+    plain = [visit for visit in visits if visit[0] not in ordered]
+    found, ends = [], dict[int, int]()
+    for crawl, crawl_name, name, state, problem, since in rows:
+        end = ends.get(crawl, NEVER)
+        ends[crawl] = since or end
+        own = [visit for visit in visits if visit[0] == crawl]
+        before = [visit for visit in own if visit[1] < starts.get(crawl, 0)]
+        found.append(
+            StrategyRates(
+                crawl=crawl_name,
+                name=name,
+                state=state,
+                problem=problem,
+                since=rfc3339_or_none(since),
+                with_strategy=_rate([visit for visit in own if since and since <= visit[1] < end]),
+                without=_rate(before or plain),
+            )
+        )
+    return found
+
+
+def _rate(visits: Sequence[Visit]) -> HarvestRate:
+    """Return the share of visits that brought statements, and how it came about."""
+    if not visits:
+        return HarvestRate()
+    step = max(1, len(visits) // POINTS)
+    brought, points = 0, []
+    for count, (*_, brings) in enumerate(visits, 1):
+        brought += brings
+        if count % step == 0 or count == len(visits):
+            points.append((count, brought / count))
+    return HarvestRate(len(visits), brought / len(visits), points)
