@@ -90,7 +90,7 @@ def _read_one(place: CommonOptions, settings: "Settings", iri: str, form: str) -
     else:
         _print(iter(found.quads), form)
     for each in found.tried:
-        became = f"{each.statements} statements" if each.statements else f"nothing: {each.problem}"
+        became = f"{each.statements:,} statements" if each.statements else f"nothing: {each.problem}"
         click.echo(printable(f"{each.kind} {each.url}: {each.why}; {became}"), err=True)
     return 0 if found.quads else 1
 

@@ -13,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, archive_at, common, count_of, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
 from tamias.crawl.plan.policy import Until
 from tamias.crawl.store.progress import CrawlSnapshot
@@ -181,15 +181,16 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     found = crawled.expected - crawled.missing
     size = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
     say()
-    say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {by_outcome(end.outcomes)}")
-    say(f"found      {found} of {crawled.expected} quads that the web contains")
+    say(f"visited    {end.visited:,} URLs in {end.seconds:.1f} s: {by_outcome(end.outcomes)}")
+    say(f"found      {found:,} of {crawled.expected:,} quads that the web contains")
     say(
         f"polite     {crawled.disallowed} requests that robots.txt forbids, "
         f"at most {crawled.most_in_flight} at a time to one host"
     )
     say(f"stored     {size:,} bytes in {place.data / 'rdf'}")
     say(
-        f"archived   {archived.versions} versions of {archived.resources} resources, {archived.bytes:,} bytes"
+        f"archived   {count_of(archived.versions, 'version')} of {count_of(archived.resources, 'resource')}, "
+        f"{archived.bytes:,} bytes"
     )
     say(f"changed    {archived.changing}: {in_words(archived.diff)} at the last visit")
     say()

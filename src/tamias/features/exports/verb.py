@@ -218,7 +218,7 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
         click.echo(f"missing: {each}", err=True)
     files = ", ".join(sorted({key for extent in lost for key in segment_keys(session, extent.segment)}))
     return TamiasError(
-        f"{len(missing)} documents are not in the export, the rest is: {files} is damaged;"
+        f"{len(missing):,} documents are not in the export, the rest is: {files} is damaged;"
         " 'tamias check --repair' makes them due again, and the next crawl fetches them again"
     )
 

@@ -44,7 +44,7 @@ def account(db: ServiceSession, typed: str) -> Record:
 def _first(known: Resource | None) -> str:
     if known is None:
         return "It is not watched yet. The first visit comes as soon as politeness allows."
-    versions = "1 version" if known.versions == 1 else f"{known.versions} versions"
+    versions = "1 version" if known.versions == 1 else f"{known.versions:,} versions"
     if known.state == "stopped":
         return f"It was watched before and has {versions}. Adding it again begins with a visit."
     if known.next_visit is None:
