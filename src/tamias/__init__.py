@@ -6,14 +6,37 @@
 1
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamias.crawl.verbs.library import Archive
+    from tamias import aio, errors, plugin
+    from tamias.crawl.store.progress import CrawlSnapshot
+    from tamias.crawl.verbs.crawl import RunningCrawl, crawl, start_crawl
+    from tamias.crawl.verbs.library import Archive, ArchivedResource, ArchivedVersion
     from tamias.crawl.verbs.read import Reading, read
 
-__all__ = ["Archive", "Reading", "read"]
 __version__ = "0.2.0"
+__all__ = [
+    "Archive",
+    "ArchivedResource",
+    "ArchivedVersion",
+    "CrawlSnapshot",
+    "Reading",
+    "RunningCrawl",
+    "aio",
+    "crawl",
+    "errors",
+    "plugin",
+    "read",
+    "start_crawl",
+]  # fmt: skip
+_HOMES = {
+    **dict.fromkeys(("Archive", "ArchivedResource", "ArchivedVersion"), "verbs.library"),
+    "CrawlSnapshot": "store.progress",
+    **dict.fromkeys(("RunningCrawl", "start_crawl"), "verbs.crawl"),
+    **dict.fromkeys(("Reading", "read"), "verbs.read"),
+}
 
 
 def __dir__() -> list[str]:
@@ -23,12 +46,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
-    if name == "Archive":
-        from tamias.crawl.verbs.library import Archive
-
-        return Archive
+    if name in _HOMES:
+        return getattr(import_module(f"tamias.crawl.{_HOMES[name]}"), name)
     if name in __all__:
-        from tamias.crawl.verbs import read as reading
-
-        return getattr(reading, name)
+        return import_module(f"tamias.{name}")
     raise AttributeError(f"module 'tamias' has no attribute '{name}'")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tamias
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,10 +42,24 @@ def test_a_script_is_typed_throughout(tmp_path):
 
 def test_the_script_uses_every_public_name():
     """`make release` checks the same script against the installed wheel."""
-    used = {node.attr for node in ast.walk(ast.parse(SCRIPT.read_text())) if isinstance(node, ast.Attribute)}
-    kinds = (tamias, tamias.Archive, tamias.Reading)
-    public = {name for kind in kinds for name in dir(kind) if not name.startswith("_")} | {"__version__"}
+    nodes = [*ast.walk(ast.parse(SCRIPT.read_text()))]
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    used |= {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
+    kinds = (tamias, tamias.Archive, tamias.Reading, tamias.RunningCrawl, tamias.aio, tamias.aio.AsyncArchive)
+    names = {name for kind in kinds for name in getattr(kind, "__all__", dir(kind))}
+    public = {name for name in names if not name.startswith("_")} | {"__version__"}
     assert public - used == set()
+
+
+@pytest.mark.parametrize("module", [tamias.plugin, tamias.errors])
+def test_every_name_of_a_public_module_is_there(module):
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+def test_it_is_quick_to_import():
+    code = "import sys, tamias; print(sorted({'msgspec', 'click', 'pyoxigraph', 'psycopg'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_mistake_is_found(tmp_path):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias import plugins
+from tamias.access import audited
 from tamias.cli.console.options import (
     CommonOptions,
-    audited,
     common,
     print_result,
     queue_units,

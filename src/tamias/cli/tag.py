@@ -4,8 +4,9 @@ from getpass import getuser
 
 import click
 
+from tamias.access import audited
 from tamias.archive.moments import rfc3339
-from tamias.cli.console.options import CommonOptions, audited, common, count_of, print_result, session_at
+from tamias.cli.console.options import CommonOptions, common, count_of, print_result, session_at
 from tamias.model.errors import UsageError
 
 

@@ -45,18 +45,19 @@ class ArchiveReader:
         data: str | os.PathLike[str] | None = None,
         session_names: frozenset[str] = DEFAULT_SESSION_NAMES,
         database: Database | None = None,
+        create: bool = False,
     ) -> None:
         """`place` is a data directory, or the URL of a PostgreSQL database; then `data` is the directory
         where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`). A `database` that is open already is
         not closed.
 
-        Raises `DataMissing` when nothing is there.
+        Raises `DataMissing` when nothing is there, unless it is to `create` it.
         """
         url = place if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")) else None
         self.data = Path(data or (os.environ.get("TAMIAS_DATA", "tamias-data") if url else place))
         self.session_names = session_names
         self._closes = database is None
-        self.database = database or Database(self.data, url, create=False)
+        self.database = database or Database(self.data, url, create=create)
         self.session = self.database.session()
         self.reader = BlobReader(packs_of(self.session, self.data), self.session)
 

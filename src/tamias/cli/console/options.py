@@ -1,11 +1,10 @@
-"""The options of every verb, how results are printed, and how writes are noted in the audit log."""
+"""The options of every verb, and how results are printed."""
 
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from getpass import getuser
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,60 +12,24 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from tamias.crawl.verbs.run_policy import RunPlace
 from tamias.model.errors import ConfigError
 from tamias.model.log_lines import configure
-from tamias.settings import Resolved, Settings, resolve
+from tamias.settings import Settings
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
     from tamias.database.connect import Session
 
 
-def command_caller() -> str:
-    """Return who runs the command."""
-    try:
-        return f"command:{getuser()}"
-    except (KeyError, OSError):  # a container without names of users
-        return "command"
-
-
-class Audited(msgspec.Struct):
-    """The end of a command that no exception tells of."""
-
-    failure: str | None = None
-
-
-@contextmanager
-def audited(session: "Session", data: Path, what: str, targets: Sequence[str]) -> Iterator[Audited]:
-    """Note in the audit log what is done inside, and how it ended: by an exception, or as it is told."""
-    from tamias.access.audit import record
-
-    ending = Audited()
-    try:
-        yield ending
-    except BaseException as error:
-        ending.failure = str(error) or type(error).__name__
-        raise
-    finally:
-        outcome = "ok" if ending.failure is None else f"failed: {ending.failure}"[:200]
-        record(session, data, command_caller(), what, targets, outcome)
-
-
 Function = Callable[..., Any]
 
 
-class CommonOptions(msgspec.Struct, frozen=True):
+class CommonOptions(RunPlace, frozen=True):
     """The common options: where the data is and how results are printed."""
 
-    data: Path
-    db: str | None
-    config: Path | None
     json: bool
     verbosity: int
-
-    def settings(self, **flags: Any) -> Resolved:
-        """The settings in force; `fetch__delay=1.0` stands for the flag of `fetch.delay`."""
-        return resolve(self.config, flags={key.replace("__", "."): value for key, value in flags.items()})
 
     def command(self, verb: str, *words: str) -> str:
         """Return what to type for a verb on the same data and machine, without the password of a database."""

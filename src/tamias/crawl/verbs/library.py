@@ -1,10 +1,11 @@
 """The archive with its catalogue: what `tamias.Archive` is. Its times are datetimes in UTC."""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import msgspec
 from pyoxigraph import (
@@ -17,13 +18,28 @@ from tamias import plugins
 from tamias.archive.moments import Moment, as_datetime
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.graph_history import GraphHistory
-from tamias.archive.reader.library import ArchiveReader
+from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.crawl.revisit.watches import Added
+from tamias.crawl.store.progress import CrawlSnapshot
+from tamias.crawl.verbs.crawl import CrawlKeywords, RunningCrawl, revisit
+from tamias.crawl.verbs.import_seeds import named_seeds
+from tamias.crawl.verbs.run_policy import RunPlace
+from tamias.crawl.verbs.watch import plan_watch, put_watched, stop_watched
 from tamias.model.errors import UsageError
+from tamias.model.event import Event
 from tamias.model.resource import Resource, Source, State, Version
 from tamias.settings import resolve
 
 Found = QuerySolutions | QueryBoolean | Iterator[Triple]
 """The answer to SELECT, to ASK, to CONSTRUCT and DESCRIBE."""
+
+
+Step = Callable[[int | None], tuple[int, list[Event]]]
+"""Returns some of the events after a number, and the number to go on from; after None only that."""
+ReadEvents = Callable[[Any, int | None, str | None, str | None, str | None], tuple[int, list[Event]]]
+"""Does so with a session, for a resource, a host, and a portal."""
+LOOK_SECONDS = 1.0
+"""How often somebody who watches looks for what is new."""
 
 
 class AnswerQueries(Protocol):
@@ -93,21 +109,25 @@ class ArchivedContent(Content):
 
 
 class Archive(ArchiveReader):
-    """An archive, opened for reading. Others may write to it meanwhile. Not for two threads at once.
+    """An archive. Others may work with it meanwhile. Not for two threads at once.
 
     It can be pickled: another process opens the same archive for itself.
     """
 
     def __init__(
-        self, place: str | os.PathLike[str] = "tamias-data", *, data: str | os.PathLike[str] | None = None
+        self,
+        place: str | os.PathLike[str] = "tamias-data",
+        *,
+        data: str | os.PathLike[str] | None = None,
+        create: bool = False,
     ) -> None:
         """Open `place`: a data directory, or the URL of a PostgreSQL database.
 
         With a URL, `data` is the directory of the bytes (else `TAMIAS_DATA`, else `./tamias-data`). Raises
-        `DataMissing` when nothing is there.
+        `DataMissing` when nothing is there, unless it is to `create` it.
         """
         self._queries: AnswerQueries | None = None
-        super().__init__(place, data=data)
+        super().__init__(place, data=data, create=create)
         is_url = isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
         self._place = str(place) if is_url else str(Path(place).absolute())
 
@@ -177,6 +197,83 @@ class Archive(ArchiveReader):
         if self._queries is None:
             self._queries = plugins.load("queries", "sparql")(self, resolve().settings)
         return self._queries.find(sparql, at)
+
+    def add(
+        self,
+        *urls: str,
+        portal: bool = False,
+        title: str | None = None,
+        format: str | None = None,  # noqa: A002 (as the option is called)
+        every: str | None = None,
+        priority: float | None = None,
+    ) -> Added:
+        """Put URLs under watch, due now, as `tamias add` does: `visit` or `tamias serve` visits them.
+
+        A source is named with its kind, such as `ckan:https://…`, or is a `portal`. `every` is an interval
+        such as `12h`. Addresses that a filter keeps out are in `refused`. Raises `UsageError` for what is no
+        URL.
+        """
+        settings, session = resolve().settings, self.session
+        plan = plan_watch(
+            settings,
+            named_seeds(urls, ()),
+            portal=portal,
+            title=title,
+            format_name=format,
+            every=every,
+            priority=priority,
+        )
+        return put_watched(session, self.data, settings, plan)
+
+    def remove(self, *urls: str) -> None:
+        """Stop watching URLs; their versions stay. Raises `NotArchived` for those that were not watched."""
+        if unknown := stop_watched(self.session, self.data, resolve().settings, urls):
+            raise NotArchived(f"not watched: {', '.join(unknown)}")
+
+    def visit(self, *urls: str, **options: Unpack[CrawlKeywords]) -> CrawlSnapshot:
+        """Visit watched URLs now, without any those that are due, and return when they are visited.
+
+        Requests are sent by the options of the archive's crawl, or by these. Raises `UsageError` for a URL
+        that is not watched.
+        """
+        with self.start_visit(*urls, **options) as running:
+            return running.wait()
+
+    def start_visit(self, *urls: str, **options: Unpack[CrawlKeywords]) -> RunningCrawl:
+        """Start to `visit` and return at once: use it in `with`, as `tamias.start_crawl`."""
+        db = self._place if "://" in self._place else None
+        return revisit(RunPlace(self.data, db, None), urls, options)
+
+    def watch(
+        self,
+        url: str | None = None,
+        *,
+        host: str | None = None,
+        portal: str | None = None,
+        after: int | None = None,
+    ) -> Iterator[Event]:
+        """Follow what happens: yield new versions and changes of state, whoever brings them, without end.
+
+        All, or those of a URL, a host, or a portal; from now on, or `after` the event of a number, which may
+        be from an earlier program. Raises `NotArchived`.
+        """
+        step = self.events(url, host, portal)
+        number, _ = step(None)
+        return _follow(step, number if after is None else after)
+
+    def events(self, url: str | None, host: str | None, portal: str | None) -> Step:
+        """Return what reads the events after one, and the number to go on from: for a loop of your own."""
+        resource, session = None if url is None else self._find(url).id, self.session
+        read: ReadEvents = plugins.load("queries", "events")
+        return lambda after: read(session, after, resource, host, portal)
+
+
+def _follow(step: Step, number: int) -> Iterator[Event]:
+    while True:
+        number, found = step(number)
+        yield from found
+        if not found:
+            time.sleep(LOOK_SECONDS)
 
 
 def _reopen(place: str, data: Path) -> Archive:

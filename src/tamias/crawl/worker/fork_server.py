@@ -19,7 +19,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from contextvars import ContextVar
 from pathlib import Path
 from typing import NoReturn
 
@@ -226,10 +226,18 @@ class ForkServer:
         self._socket = self._process = None
 
 
-@cache
+_SERVERS: ContextVar[dict[str, ForkServer]] = ContextVar("servers", default={})  # noqa: B039 (one for all)
+"""By module. Each belongs to one event loop."""
+
+
 def fork_server(module: str) -> ForkServer:
-    """The one of this process."""
-    return ForkServer(module)
+    """The one of this process, or of a thread that uses its own."""
+    return _SERVERS.get().setdefault(module, ForkServer(module))
+
+
+def use_own_servers() -> None:
+    """Give this thread servers of its own: its event loop is not that of others."""
+    _SERVERS.set({})
 
 
 def _end_unknown(handle: int, ended: asyncio.Future[int]) -> None:

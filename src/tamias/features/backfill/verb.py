@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, audited, common, printable, say, say_json
+from tamias.access import audited
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 
 if TYPE_CHECKING:
     from tamias.features.backfill.backfill import BackfillResult

@@ -10,13 +10,13 @@ import click
 import msgspec
 
 from tamias.cli.console.options import CommonOptions, say, say_json
-from tamias.cli.console.run_policy import RunPolicy, run_policy
 from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
 from tamias.crawl.plan.policy import CrawlPolicy
 from tamias.crawl.plan.reopening import Reopened, Widening, count_widened, widenings
 from tamias.crawl.plan.seed_outcomes import SeedState, seed_states
 from tamias.crawl.request.lone import LoneClient
 from tamias.crawl.store.progress import kind_of_reason
+from tamias.crawl.verbs.run_policy import RunPolicy, run_policy
 from tamias.database.connect import Database, Session
 from tamias.frontier.service import found_crawl
 from tamias.model.capture import Outcome

@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import (
-    CommonOptions,
-    audited,
-    command_caller,
-    common,
-    count_of,
-    print_result,
-    say,
-    say_json,
-)
+from tamias.access import audited, command_caller
+from tamias.cli.console.options import CommonOptions, common, count_of, print_result, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tamias.access import audited
 from tamias.cli.console.options import (
     CommonOptions,
-    audited,
     common,
     count_of,
     print_result,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, audited, common, printable, say, say_json
+from tamias.access import audited
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.console.progress import by_outcome
 
 if TYPE_CHECKING:

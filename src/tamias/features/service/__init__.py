@@ -13,6 +13,7 @@ FEATURE = Feature(
             "run the service: scheduler, workers, REST API, Memento, metrics", f"{__name__}.verb:command"
         )
     },
+    queries={"events": f"{__name__}.events.log:events_after"},
     endpoints={
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget", "graphs")},
         "crawls": f"{__name__}.api.crawls:ENDPOINTS",

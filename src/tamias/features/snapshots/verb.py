@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamias.access import audited
 from tamias.archive.moments import milliseconds
-from tamias.cli.console.options import CommonOptions, archive_at, audited, common, print_result, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
 from tamias.cli.console.output import to_output
 from tamias.model.errors import TamiasError, UsageError
 

@@ -5,18 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from tamias.cli.console.options import CommonOptions, audited, common, printable, say, say_json
-from tamias.cli.import_seeds import named_seeds
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.crawl.verbs.import_seeds import named_seeds
 from tamias.model.errors import UsageError
-from tamias.model.item import TRUSTED, Seed
+from tamias.model.item import Seed
 from tamias.model.url import fetch_url
-from tamias.schedule.rules import seconds_of
 
 if TYPE_CHECKING:
-    from tamias.crawl.revisit.watches import Added, Wanted
-    from tamias.settings import Settings
+    from tamias.crawl.revisit.watches import Added
 
 
 @click.command()
@@ -63,94 +60,27 @@ def command(
     Example: tamias add https://example.org/data.csv --title "Budget 2026"
     """
 
-    settings = place.settings().settings
-    queries = _query_sources(sparql, query_file)
-    named, skipped = _usable(settings, named_seeds(urls, files))
-    harvesters = [_harvested(seed) for seed in named if seed.kind is not None or portal] + queries
-    wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
-    if not (harvesters or wanted or skipped):
-        raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
-    if harvesters and any((every, priority)):
-        raise UsageError(
-            "--every and --priority are for resources; for portals use 'tamias portals every URL INTERVAL'."
-        )
-    every_ms = None if every is None else seconds_of(every) * 1000
-    wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
-    added = _add(place, settings, wanted, harvesters, skipped)
-    _tell(place, added)
-    return 1 if _has_failed(added) else 0
-
-
-def _has_failed(added: "Added") -> bool:
-    return bool(added.refused) and not added.new and not added.known
-
-
-def _usable(settings: "Settings", seeds: list[Seed]) -> tuple[list[Seed], list[tuple[str, str]]]:
-    """Separates what can be watched from lines of lists that cannot, each with the reason.
-
-    Raises `UsageError` for one that was named by itself. What filters say of resources is asked later.
-    """
-    from tamias.crawl.plan.admit import Admission
-    from tamias.crawl.verbs.seed_check import seed_problem
-
-    admission = Admission(settings, [seed.address for seed in seeds if seed.problem is None])
-    usable, skipped = [], []
-    for seed in seeds:
-        problem = seed.problem if seed.kind is None else seed_problem(seed, admission)
-        if problem is None:
-            usable.append(seed)
-        elif seed.line is None:
-            raise UsageError(problem)
-        else:
-            skipped.append((seed.line, problem))
-    return usable, skipped
-
-
-def _add(
-    place: CommonOptions,
-    settings: "Settings",
-    wanted: list["Wanted"],
-    harvesters: list[Seed],
-    skipped: list[tuple[str, str]],
-) -> "Added":
-    from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
-    from tamias.crawl.revisit.watches import Watcher
+    from tamias.crawl.verbs.watch import has_failed, plan_watch, put_watched
     from tamias.database.connect import Database
-    from tamias.model.item import WATCH
 
+    settings = place.settings().settings
+    plan = plan_watch(
+        settings,
+        named_seeds(urls, files),
+        _query_sources(sparql, query_file),
+        portal=portal,
+        title=title,
+        format_name=format_name,
+        every=every,
+        priority=priority,
+    )
     with (
         closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
         closing(database.session()) as session,
     ):
-        frontier = open_frontier(session, settings)
-        named = [each.url for each in wanted] + [each.address for each in harvesters]
-        with audited(session, place.data, "add", named) as ending:
-            watcher = Watcher(session, frontier, Admission(settings, ()))
-            added = watcher.add(wanted, by_user=True)
-            added.refused += skipped
-            new = watcher.add_sources(seed_items(settings, harvesters, WATCH))
-            added.new += new
-            added.known += len(harvesters) - new
-            if _has_failed(added):
-                ending.failure = "nothing could be watched"
-    return added
-
-
-def _harvested(seed: Seed) -> Seed:
-    return Seed(address=seed.address, kind=seed.kind or "portal", tags=(TRUSTED,))
-
-
-def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
-    from tamias.crawl.revisit.watches import Wanted
-
-    tags = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
-    return Wanted(
-        url=seed.address,
-        title=title or tags.get("title"),
-        format=format_name or tags.get("format"),
-        source=tags.get("source", ""),
-        portal=tags.get("portal"),
-    )
+        added = put_watched(session, place.data, settings, plan)
+    _tell(place, added)
+    return 1 if has_failed(added) else 0
 
 
 def _query_sources(endpoint: str | None, query_file: str | None) -> list[Seed]:
@@ -162,7 +92,7 @@ def _query_sources(endpoint: str | None, query_file: str | None) -> list[Seed]:
         raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
     source = plugins.load("harvesters", "sparql-query")
     address = source.address(fetch_url(endpoint), _text(Path(query_file)))
-    return [Seed(address=address, kind="sparql-query", tags=(TRUSTED,))]
+    return [Seed(address=address, kind="sparql-query")]
 
 
 def _text(query_file: Path) -> str:

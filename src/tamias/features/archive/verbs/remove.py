@@ -2,7 +2,7 @@
 
 import click
 
-from tamias.cli.console.options import CommonOptions, audited, common, print_result, session_at
+from tamias.cli.console.options import CommonOptions, common, print_result, session_at
 from tamias.model.errors import UsageError
 
 
@@ -15,17 +15,11 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
     Example: tamias remove https://example.org/data.csv
     """
     from tamias.archive.sources.catalogues import watched_portals
-    from tamias.crawl.plan.admit import Admission, open_frontier
-    from tamias.crawl.revisit.watches import Watcher
+    from tamias.crawl.verbs.watch import stop_watched
 
-    settings = place.settings().settings
     with session_at(place) as session:
-        frontier = open_frontier(session, settings)
-        with audited(session, place.data, "remove", urls) as ending:
-            unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
-            portals = watched_portals(session).intersection(unknown)
-            if unknown:
-                ending.failure = f"not watched: {', '.join(unknown)}"
+        unknown = stop_watched(session, place.data, place.settings().settings, urls)
+        portals = watched_portals(session).intersection(unknown)
     stopped = [url for url in urls if url not in unknown]
     stays = "its versions stay ('tamias versions' lists them)"
     print_result(

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tamias.archive.moments import shown
-from tamias.cli.console.run_policy import RunPolicy, changed_policy
 from tamias.crawl.commit.deliver import checked
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CrawlPolicy, crawl_of, overlay, read_policy, write_policy
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
+from tamias.crawl.verbs.run_policy import RunPolicy, changed_policy
 from tamias.crawl.verbs.seed_check import SkippedSeeds, usable_seeds
 from tamias.features.service.api.frontier import crawl_number
 from tamias.features.service.http.callers import record_of

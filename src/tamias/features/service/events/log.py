@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,36 +15,16 @@ from tamias.database.sql import statements
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.model.errors import TamiasError
+from tamias.model.event import Event, Kind
 
 if TYPE_CHECKING:
     from tamias.crawl.store.progress import CrawlSnapshot
 
 
-Kind = Literal["version", "state"]
 KINDS: Final[tuple[Kind, ...]] = ("version", "state")
 _SQL = statements("tamias.features.service.events", "events.sql")
 _LOCK: Final = 0x7A31A6
 _AT_ONCE: Final = 10_000
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event of a resource: a new version, or another state."""
-
-    id: int
-    kind: Kind
-    at: str
-    dataset: str
-    """The id of the resource."""
-    url: str
-    host: str
-    title: str | None = None
-    number: int | None = None
-    sha256: str | None = None
-    byte_size: int | None = None
-    media_type: str | None = None
-    noise: str | None = None
-    """Why only its bytes differ from those of the version before; None where its content does."""
-    state: str | None = None
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +48,18 @@ def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventF
     values = {"after": after, "until": until, "limit": limit, **msgspec.structs.asdict(wanted)}
     values["kinds"] = list(wanted.kinds)
     return [of_row(Event, row) for row in cursor.execute(_SQL["read_events"].text, values).fetchall()]
+
+
+def events_after(
+    session: Session, after: int | None, resource: str | None, host: str | None, portal: str | None
+) -> tuple[int, list[Event]]:
+    """Return some of the events after one, and the number to go on from; none after None: what comes next."""
+    until = latest_event(session)
+    if after is None:
+        return until, []
+    wanted = EventFilter(resource=resource, host=host, portal=portal)
+    found = session.transact(lambda cursor: events_in(cursor, after, until, AT_ONCE, wanted))
+    return found[-1].id if len(found) == AT_ONCE else until, found
 
 
 def latest(cursor: Cursor) -> int:

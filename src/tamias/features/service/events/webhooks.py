@@ -26,7 +26,7 @@ from tamias.archive.moments import of_row, rfc3339
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.features.service.events.log import KINDS, EventFilter, Kind, events_in, latest_event
+from tamias.features.service.events.log import KINDS, EventFilter, events_in, latest_event
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import ListPage, json_answer, json_body, page_answer
@@ -34,6 +34,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.features.service.service import Service
 from tamias.model.errors import TamiasError, UsageError
+from tamias.model.event import Kind
 from tamias.model.url import is_address
 from tamias.permit.addresses import forbidden
 from tamias.service_client import NoResponse, ServiceClient, addresses_of

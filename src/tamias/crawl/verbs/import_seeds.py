@@ -2,20 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-from tamias.cli.console.options import CommonOptions
 from tamias.model.item import Seed
 from tamias.plugins import load, parts
-
-if TYPE_CHECKING:
-    from tamias.crawl.verbs.seed_check import SkippedSeeds
-    from tamias.database.connect import Database
-    from tamias.settings import Settings
 
 SeedFile = tuple[str, str]
 """The name of a `seeds` part, and what it is to read."""
@@ -47,22 +37,6 @@ def named_seeds(seeds: Sequence[str], files: Sequence[str]) -> list[Seed]:
     one, many = load("seeds", "address")(), load("seeds", "list")()
     found = [seed for text in seeds for seed in one.seeds(text)]
     return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
-
-
-def put_seeds(
-    place: CommonOptions,
-    database: "Database",
-    settings: "Settings",
-    near: Sequence[str],
-    crawl: int,
-    imports: Sequence[SeedFile],
-    skipped: "SkippedSeeds",
-) -> None:
-    """Put the seeds of files into the frontier and print how many."""
-    with closing(database.session()) as session:
-        done = load("crawl_options", "import-seeds")(session, settings, near, crawl, imports, skipped)
-    if place.verbosity >= 0:
-        click.echo(f"imported seeds: {done.new:,} new, {done.known:,} known", err=True)
 
 
 def _by_prefix(text: str) -> SeedFile | None:

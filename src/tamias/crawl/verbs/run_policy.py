@@ -1,4 +1,4 @@
-"""The options of a run of `tamias crawl`: those that are named, over those of the crawl."""
+"""The place and the options of a run of `tamias crawl`: those that are named, over those of the crawl."""
 
 from collections.abc import Callable, Collection
 from contextlib import closing
@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tamias.cli.console.options import CommonOptions
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
-from tamias.settings import Resolved, Settings
+from tamias.settings import Resolved, Settings, resolve
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.policy import CrawlPolicy
     from tamias.database.connect import Database
+
+
+class RunPlace(msgspec.Struct, frozen=True):
+    """Where the data of a run is, and the file of its settings."""
+
+    data: Path
+    db: str | None
+    config: Path | None
+
+    def settings(self, **flags: Any) -> Resolved:
+        """The settings in force; `fetch__delay=1.0` stands for the flag of `fetch.delay`."""
+        return resolve(self.config, flags={key.replace("__", "."): value for key, value in flags.items()})
 
 
 class RunPolicy(msgspec.Struct, frozen=True):
@@ -28,7 +39,7 @@ class RunPolicy(msgspec.Struct, frozen=True):
 
 
 def run_policy(
-    place: CommonOptions, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int
+    place: RunPlace, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int
 ) -> RunPolicy:
     """Return what is to hold for the crawl from now on. Nothing is written: the caller checks the rest."""
     from tamias.crawl.plan.policy import RUN, read_policy
@@ -40,7 +51,7 @@ def run_policy(
 
 def changed_policy(
     known: "CrawlPolicy",
-    resolve: Callable[..., Resolved],
+    settings_of: Callable[..., Resolved],
     flags: dict[str, Any],
     seeds: list[Seed],
     *,
@@ -48,8 +59,8 @@ def changed_policy(
 ) -> RunPolicy:
     """Return the policy of a crawl with other flags: an option that is not named stays as it is.
 
-    Flags come first, then the flags of earlier runs, then what `resolve` finds in file and environment, then
-    what the crawl had, but for settings that end with a run.
+    Flags come first, then the flags of earlier runs, then what `settings_of` finds in file and environment,
+    then what the crawl had, but for settings that end with a run.
     """
     from tamias.crawl.plan.policy import MACHINE, RUN, CrawlPolicy, options_of, overlay
 
@@ -60,7 +71,7 @@ def changed_policy(
         for key, value in given.items()
         if passing.isdisjoint((key.partition("__")[0], key.replace("__", ".")))
     }
-    resolved = resolve(**{**lasting, **given})
+    resolved = settings_of(**{**lasting, **given})
     inherited = {
         key: value
         for key, value in known.values().items()
