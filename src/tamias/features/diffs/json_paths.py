@@ -5,14 +5,13 @@ Values are compared as text first and taken apart only where they differ, so tha
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from tamias.features.archive.canonical.canonical_json import (
     FEATURES,
@@ -35,8 +34,6 @@ from tamias.model.document import Unreadable
 
 MAX_DEPTH = 100
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-Numbers: TypeAlias = NDArray[np.int64]
 
 
 def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
@@ -85,16 +82,18 @@ class JsonItems:
         """Yield the paths at which items may have an identifier."""
         return key_paths(self._values)
 
-    def keys(self, names: Sequence[str]) -> Numbers | None:
-        """Return digests of the identifiers of all items; None if one has none, or two have the same."""
-        found = array("q")
-        for value in self._values:
+    def keys(self, names: Sequence[str]) -> dict[int, int] | None:
+        """Return digests of the identifiers of all items, with the place of each.
+
+        None if one has none, or two have the same.
+        """
+        found: dict[int, int] = {}
+        for place, value in enumerate(self._values):
             key = key_of(value, names)
-            if key is None:
+            if key is None or hash(key) in found:
                 return None
-            found.append(hash(key))
-        keys = np.asarray(found, np.int64)
-        return None if len(np.unique(keys)) < len(keys) else keys
+            found[hash(key)] = place
+        return found
 
     def is_same(self, place: int, others: "JsonItems", there: int) -> bool:
         """Return whether two items are equal as texts, without parsing them."""
@@ -179,9 +178,9 @@ class JsonComparison:
             now = None if was is None else new.keys(names)
             if was is None or now is None:
                 continue
-            places = _places_of(was, now)
-            both = places[places >= 0]
-            if not as_set and (in_order or not is_identifier(names)) and (both[1:] < both[:-1]).any():
+            places = [now.get(key, -1) for key in was]
+            both = [place for place in places if place >= 0]
+            if not as_set and (in_order or not is_identifier(names)) and both != sorted(both):
                 continue
             self._keyed(path, names, (old, new), places, depth, in_order)
             return
@@ -195,7 +194,7 @@ class JsonComparison:
         path: str,
         names: Sequence[str],
         both: tuple[JsonItems, JsonItems],
-        places: Numbers,
+        places: Sequence[int],
         depth: int,
         in_order: bool,
     ) -> None:
@@ -206,7 +205,7 @@ class JsonComparison:
         def where(item: msgspec.Raw) -> str:
             return f"{path}[?@{query}=={(key_of(item, names) or b'').decode()}]"
 
-        for place, there in enumerate(places.tolist()):
+        for place, there in enumerate(places):
             if there >= 0 and old.is_same(place, new, there):
                 continue
             item = old[place]
@@ -214,20 +213,18 @@ class JsonComparison:
                 self._note(What.REMOVED, where(item), item, None)
             else:
                 self.values(where(item), item, new[there], depth, in_order=in_order)
-        is_added = np.ones(len(new), bool)
-        is_added[places[places >= 0]] = False
-        for place in np.flatnonzero(is_added).tolist():
+        for place in sorted({*range(len(new))}.difference(places)):
             self._note(What.ADDED, where(new[place]), None, new[place])
 
     def _unordered(self, path: str, old: JsonItems, new: JsonItems) -> bool:
         """Note what only one side has; False, and nothing is noted, if the rest is in the same order."""
-        was, now = np.asarray(old.digests, np.int64), np.asarray(new.digests, np.int64)
-        gone, come = _is_surplus(was, now), _is_surplus(now, was)
-        if np.array_equal(was[~gone], now[~come]):
+        gone, left = _surplus(old.digests, new.digests)
+        come, there = _surplus(new.digests, old.digests)
+        if left == there:
             return False
-        for place in np.flatnonzero(gone).tolist():
+        for place in gone:
             self._note(What.REMOVED, f"{path}[{place}]", old[place], None)
-        for place in np.flatnonzero(come).tolist():
+        for place in come:
             self._note(What.ADDED, f"{path}[{place}]", None, new[place])
         return True
 
@@ -254,28 +251,20 @@ def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
     return b"".join(canonical_pieces(old)) == b"".join(canonical_pieces(new))
 
 
-def _places_of(keys: Numbers, among: Numbers) -> Numbers:
-    """Return where each key is among others, -1 where it is not."""
-    if not len(among):
-        return np.full(len(keys), -1)
-    order = np.argsort(among)
-    places = order[np.minimum(np.searchsorted(among, keys, sorter=order), len(among) - 1)]
-    return np.where(among[places] == keys, places, -1)
+def _surplus(digests: Sequence[int], others: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Return the places of those that are there more often than among the others, and all but these.
 
-
-def _is_surplus(digests: Numbers, others: Numbers) -> NDArray[np.bool_]:
-    """Return whether each is there more often than among the others; of equal ones the last are.
-
-    >>> _is_surplus(np.array([5, 7, 5, 5]), np.array([5, 5, 8])).tolist()
-    [False, True, False, True]
+    >>> _surplus([5, 7, 5, 5], [5, 5, 8])
+    ([1, 3], [5, 5])
     """
-    order = np.argsort(digests, kind="stable")
-    ordered, known = digests[order], np.sort(others)
-    number = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
-    allowed = np.searchsorted(known, ordered, "right") - np.searchsorted(known, ordered)
-    found = np.empty(len(ordered), bool)
-    found[order] = number >= allowed
-    return found
+    matched, places, rest = Counter(others), [], []
+    for place, digest in enumerate(digests):
+        if matched[digest]:
+            matched[digest] -= 1
+            rest.append(digest)
+        else:
+            places.append(place)
+    return places, rest
 
 
 def child_path(path: str, name: str) -> str:

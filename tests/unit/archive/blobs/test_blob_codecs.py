@@ -80,6 +80,16 @@ def test_rows_in_another_order_are_told_by_their_numbers():
     assert len(payload) < len(base) / 15
 
 
+def test_rows_may_have_a_line_much_longer_than_the_others_and_zeros_at_ends():
+    rows = [*table(500), b"x" * 100_000, b"a\x00", b"a", b""]
+    base = b"\n".join(rows)
+    random.Random(6).shuffle(rows)
+    body = b"\n".join(rows)
+    payload = encode_rows(body, base)
+    assert len(payload) < 2000
+    assert decode_rows(payload, len(body), Text(base)).content == body
+
+
 def test_rows_are_not_for_files_of_other_lines():
     assert encode_rows(b"\n".join(table(100, 1)), b"\n".join(table(100, 2))) is None
 
