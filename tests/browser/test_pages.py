@@ -25,6 +25,11 @@ def places(made):
         "search": "/search?q=nutwood",
         "nothing found": "/search?q=xylophone",
         "dataset": f"/dataset/{made.air}",
+        "filtered search": "/search?q=nutwood&type=text/csv",
+        "rows": f"/rows?url={made.air}&where=pm10%20%3E%2020&sort=-pm10",
+        "refused rows": f"/rows?url={made.air}&where=lower(place)",
+        "statistics": "/stats",
+        "strategies": "/strategies",
         "graph dataset": f"/dataset/{made.terms}",
         "hostile dataset": f"/dataset/{made.hostile}",
         "hidden dataset": f"/dataset/{made.hidden}",
@@ -60,7 +65,7 @@ def places(made):
 
 
 NAMES = ["overview", "datasets", "failing datasets", "no datasets",
-         "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
+         "filtered search", "rows", "refused rows", "statistics", "strategies", "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal", "portal at a time", "document", "failed document", "snapshots", "snapshot",
