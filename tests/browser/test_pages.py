@@ -65,7 +65,8 @@ def places(made):
 
 
 NAMES = ["overview", "datasets", "failing datasets", "no datasets",
-         "filtered search", "rows", "refused rows", "statistics", "strategies", "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
+         "filtered search", "rows", "refused rows", "statistics", "strategies", "search", "nothing found",
+         "dataset", "graph dataset", "hostile dataset",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal", "portal at a time", "document", "failed document", "snapshots", "snapshot",

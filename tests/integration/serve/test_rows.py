@@ -109,6 +109,8 @@ def test_csv_and_parquet_have_the_same_rows(client, trees, tmp_path):
         f"SELECT name, height, planted::VARCHAR, native FROM '{tmp_path}/rows.parquet'"
     ).fetchall()
     assert rows == [(tree["name"], tree["height"], tree["planted"], tree["native"]) for tree in TREES[:3]]
+    again = asked(client, format="parquet", where="height > 12.25").content
+    assert again == (tmp_path / "rows.parquet").read_bytes()
     accepted = client.get("/api/v1/rows", params={"url": URL}, headers={"Accept": "text/csv"})
     assert accepted.headers["content-type"].startswith("text/csv")
 

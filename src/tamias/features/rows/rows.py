@@ -1,13 +1,10 @@
 """The rows of one version of a table, filtered and sorted by DuckDB, as JSON, CSV, Parquet and a page."""
 
 import asyncio
-import csv
-import io
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -60,9 +57,9 @@ _LOADED_SECONDS = 300.0
 _turns = asyncio.Semaphore(2)
 """Loading takes long: most sessions are left to those who only read."""
 _FORMS: Final = {
-    "json": "application/json",
-    "csv": "text/csv",
-    "parquet": "application/vnd.apache.parquet",
+    "application/json": "json",
+    "text/csv": "csv",
+    "application/vnd.apache.parquet": "parquet",
 }
 
 
@@ -133,7 +130,7 @@ class LoadedTable:
                 422, f"versions over {LARGEST} bytes are not opened here; 'tamias export --tables' writes any"
             )
         self._run = ProfileRun(LOADING, ScratchFolder(None))
-        self._file = self._run.folder.path / "rows.parquet"
+        self._file = self._run.folder.path / "rows"
         try:
             self._rows = load_table([content.table_version], self._run, history=False, written=[self._file])
         except NoTable as error:
@@ -150,12 +147,12 @@ class LoadedTable:
             found = self._rows.execute(statement, values)
             return [each[0] for each in found.description or ()], found.fetchall(), total
 
-    def parquet(self, query: RowsQuery) -> bytes:
-        """Return the rows as a Parquet file."""
+    def file(self, query: RowsQuery, form: str) -> bytes:
+        """Return the rows as a file, in CSV or Parquet."""
         statement, _, values = query.statements(self.types, exact=True)
         with self._asking():
             self._rows.execute(
-                f"COPY ({statement}) TO '{self._file}' (FORMAT parquet, COMPRESSION zstd)", values
+                f"COPY ({statement}) TO '{self._file}' (FORMAT {form}, USE_TMP_FILE false)", values
             )
             return self._file.read_bytes()
 
@@ -173,44 +170,35 @@ class LoadedTable:
             raise UsageError(f"'where' does not fit the columns: {first_line(error)}") from error
 
 
-_SHARED = (
+ENDPOINTS = EndpointTable()
+
+
+@ENDPOINTS.get(
+    "/api/v1/rows",
+    ResponseSpec("The rows", RowsPage, tuple(_FORMS)[1:]),
     Parameter("url", "the URL of the dataset, or its id", URL, required=True),
     Parameter("version", "a version's number; the newest without it"),
     Parameter("where", "a filter, such as: price >= 2.5 AND name ILIKE '%nut%'"),
     Parameter("columns", "the columns to return, with commas, or repeated"),
     Parameter("sort", "a column to sort by; with - before it, the greatest first"),
     Parameter("offset", "how many rows to leave out first"),
-)
-ENDPOINTS = EndpointTable()
-
-
-@ENDPOINTS.get(
-    "/api/v1/rows",
-    ResponseSpec("The rows", RowsPage, tuple(_FORMS.values())[1:]),
-    *_SHARED,
     Parameter("limit", "how many rows; up to 100,000 as CSV or Parquet", {"type": "integer", "minimum": 1}),
-    Parameter("format", "json, csv or parquet", {"enum": list(_FORMS)}),
+    Parameter("format", "json, csv or parquet", {"enum": list(_FORMS.values())}),
 )
 async def rows(request: Request, service: Service) -> Response:
     """Return rows of a version of a table, as JSON, CSV or Parquet."""
-    form = parameter(request, "format") or next(
-        name
-        for name, kind in _FORMS.items()
-        if kind == (preferred_by(request, [*_FORMS.values()]) or _FORMS["json"])
-    )
-    if form not in _FORMS:
-        raise HttpProblem(400, f"'format' must be one of {', '.join(_FORMS)}")
-    query = _query(
-        request, number(request, "limit", 100, 1, MOST_ROWS if form == "json" else MOST_ROWS_OF_FILES)
-    )
+    form = parameter(request, "format") or _FORMS[preferred_by(request, [*_FORMS]) or "application/json"]
+    kinds = {name: kind for kind, name in _FORMS.items()}
+    if form not in kinds:
+        raise HttpProblem(400, f"'format' must be one of {', '.join(kinds)}")
+    most = MOST_ROWS if form == "json" else MOST_ROWS_OF_FILES
+    query = _query(request, number(request, "limit", 100, 1, most))
     resource, version, table, headers = await _opened(request, service)
-    if form == "parquet":
-        content = await service.pool.run(lambda _: table.parquet(query))
-        return Response(content, headers=headers, media_type=_FORMS[form])
-    names, found, total = await service.pool.run(lambda _: table.select(query))
-    if form == "csv":
-        return Response(_as_csv(names, found), headers=headers, media_type="text/csv; header=present")
-    content = _JSON.encode(_described(resource, version, table, query, (names, found, total)))
+    if form != "json":
+        content = await service.pool.run(lambda _: table.file(query, form))
+        return Response(content, headers=headers, media_type=kinds[form])
+    found = await service.pool.run(lambda _: table.select(query))
+    content = _JSON.encode(_described(resource, version, table, query, found))
     return json_answer(request, Encoded(content, tag_of(content)), headers=headers)
 
 
@@ -277,22 +265,6 @@ def _described(
         next=end if some and end < total else None,
         rows=[dict(zip(names, row, strict=True)) for row in some],
     )
-
-
-def _as_csv(names: list[str], found: list[tuple[Any, ...]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    writer.writerows([_cell(value) for value in row] for row in found)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return _JSON.encode(value).decode() if isinstance(value, list | dict) else value
 
 
 _OPERATORS: Final = {

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339_or_none
 from tamias.database.sql import statements
 from tamias.features.pages.html.page import page, table_of
+from tamias.features.pages.queries import Record
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.capture import Outcome
@@ -32,31 +33,17 @@ class HarvestRate(msgspec.Struct, frozen=True):
     """The share after so many visits."""
 
 
-class StrategyRates(msgspec.Struct, frozen=True, kw_only=True):
-    """A strategy, and how well a crawl did with one and without."""
-
-    crawl: str
-    name: str
-    state: str
-    problem: str | None
-    since: str | None
-    with_strategy: HarvestRate
-    """Of its crawl, from when it was in force until another one was."""
-    without: HarvestRate
-    """Of its crawl before any strategy, or of the crawls that never had one."""
-
-
 @page(
     "/strategies",
     "strategies.html",
-    table=table_of("strategies", "crawl", "name", "state", "since", "with_strategy.rate", "without.rate"),
+    table=table_of("strategies", "crawl", "name", "state", "since", "problem"),
 )
-async def strategies(_: Request, service: Service) -> dict[str, list[StrategyRates]]:
+async def strategies(_: Request, service: Service) -> Record:
     """Return the newest strategies with the rates of their crawls."""
     return {"strategies": await service.lately("strategies", _SECONDS, _strategies)}
 
 
-def _strategies(db: ServiceSession) -> list[StrategyRates]:
+def _strategies(db: ServiceSession) -> list[Record]:
     rows = db.session.fetch_all(_SQL["strategies"], {"limit": MOST_STRATEGIES})
     if not rows:
         return []
@@ -76,17 +63,11 @@ def _strategies(db: ServiceSession) -> list[StrategyRates]:
         ends[crawl] = since or end
         own = [visit for visit in visits if visit[0] == crawl]
         before = [visit for visit in own if visit[1] < starts.get(crawl, 0)]
-        found.append(
-            StrategyRates(
-                crawl=crawl_name,
-                name=name,
-                state=state,
-                problem=problem,
-                since=rfc3339_or_none(since),
-                with_strategy=_rate([visit for visit in own if since and since <= visit[1] < end]),
-                without=_rate(before or plain),
-            )
-        )
+        about = {"crawl": crawl_name, "name": name, "state": state, "problem": problem}
+        # Its own visits, from when it was in force until another one was.
+        with_strategy = _rate([visit for visit in own if since and since <= visit[1] < end])
+        rates = {"with_strategy": with_strategy, "without": _rate(before or plain)}
+        found.append({**about, "since": rfc3339_or_none(since), **rates})
     return found
 
 
