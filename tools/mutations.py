@@ -171,7 +171,7 @@ MUTATIONS = (
     Mutation(
         "the sandbox has a tree of files of its own",
         "crawl/sandbox/walls.py",
-        "        kernel.leave_files(readable, scratch)\n",
+        "        leave_files(readable, scratch)\n",
         "",
         ("hostile/test_sandbox.py", "-k", "no_way_out"),
     ),
@@ -185,14 +185,14 @@ MUTATIONS = (
     Mutation(
         "the sandbox is under Landlock",
         "crawl/sandbox/walls.py",
-        "lambda: kernel.restrict_files(readable, [scratch, *devices])",
+        "lambda: restrict_files(readable, [scratch, *devices])",
         "lambda: None",
         ("hostile/test_sandbox.py", "-k", "no_way_out"),
     ),
     Mutation(
         "the sandbox has a filter of system calls",
         "crawl/sandbox/walls.py",
-        "_try(CALLS, kernel.forbid_calls)",
+        "_try(CALLS, forbid_calls)",
         "_try(CALLS, lambda: None)",
         ("hostile/test_sandbox.py", "-k", "no_way_out"),
     ),
@@ -206,8 +206,8 @@ MUTATIONS = (
     Mutation(
         "the sandbox is in a network of its own",
         "crawl/sandbox/walls.py",
-        "both = kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC",
-        "both = kernel.CLONE_NEWIPC",
+        "both = CLONE_NEWNET | CLONE_NEWIPC",
+        "both = CLONE_NEWIPC",
         ("hostile/test_sandbox.py", "-k", "ordinary_user"),
     ),
     Mutation(

@@ -12,7 +12,7 @@ from tamias.model.errors import LimitReached, UsageError
 from tamias.plugins import load
 
 if TYPE_CHECKING:
-    from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.plan.seed_outcomes import SeedState
     from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.crawl.worker.supervisor import Supervisor
 
@@ -131,7 +131,7 @@ def _tell_end(place: CommonOptions, end: "CrawlSnapshot", *words: str) -> None:
             click.echo(line, err=True)
 
 
-def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
+def _tell_unfetched(seeds: list["SeedState"]) -> None:
     from tamias.model.url import without_password
 
     if seeds:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _HEADING = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
+_PART = re.compile(r"^-- part: (\w+)\n(?:-- .*\n)+((?:.+\n)+)", re.MULTILINE)
 
 _PIECE = re.compile(r"--[^\n]*|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1|[^-'\"$;]+|;|.", re.DOTALL)
 
@@ -24,11 +25,13 @@ class SqlStatement(NamedTuple):
 def statements(package: str, filename: str, **words: str) -> dict[str, SqlStatement]:
     """The named blocks of a `.sql` file inside a package, with what `{word}` stands for written out.
 
-    A block starts with `-- name: words_with_underscores`, then its purpose in comment lines.
+    A block starts with `-- name: words_with_underscores`, then its purpose in comment lines. One that starts
+    with `-- part: word` is what that word stands for in several of them.
     """
     source = folder_of(package).joinpath(filename).read_text(encoding="utf-8")
-    for word, written in words.items():
-        source = source.replace(f"{{{word}}}", written)
+    for word, written in {**dict(_PART.findall(source)), **words}.items():
+        source = source.replace(f"{{{word}}}", written.rstrip("\n"))
+    source = _PART.sub("", source)
     headings = list(_HEADING.finditer(source))
     ends = [heading.start() for heading in headings[1:]] + [len(source)]
     return {

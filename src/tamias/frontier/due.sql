@@ -61,9 +61,9 @@ SELECT count(DISTINCT url.qid), count(*) FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
   AND url.cut & %(reasons)b::int2 <> 0
 
--- name: count_by_visit
--- The same of `find_by_visit`.
-SELECT count(*) FROM url
+-- part: visited_so
+-- URLs of a crawl that are done with, by how their latest visit ended; what is null matches all.
+FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
   AND url.status <> 0 AND (%(outcome)b::int2 IS NULL OR url.status = %(outcome)b::int2)
   AND (%(match)b::text IS NULL OR url.url ~ %(match)b::text)
@@ -78,22 +78,13 @@ WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due 
         AND capture.uid = url.uid AND capture.found_type ~ %(media_type)b::text))
   AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
 
+-- name: count_by_visit
+-- How many `find_by_visit` finds on all pages.
+SELECT count(*) {visited_so}
+
 -- name: find_by_visit
--- A page of the URLs of a crawl that are done with, by how their latest visit ended; what is null matches all.
-SELECT url.qid, url.uid FROM url
-WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
-  AND url.status <> 0 AND (%(outcome)b::int2 IS NULL OR url.status = %(outcome)b::int2)
-  AND (%(match)b::text IS NULL OR url.url ~ %(match)b::text)
-  AND (%(reason)b::text IS NULL OR strpos(
-      (SELECT capture.reason FROM capture
-       WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
-         AND capture.uid = url.uid
-       ORDER BY capture.capture DESC LIMIT 1), %(reason)b::text) > 0)
-  AND (%(media_type)b::text IS NULL OR EXISTS (
-      SELECT FROM capture
-      WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
-        AND capture.uid = url.uid AND capture.found_type ~ %(media_type)b::text))
-  AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
+-- A page of such URLs, after a given one.
+SELECT url.qid, url.uid {visited_so}
   AND (url.qid, url.uid) > (%(after_qid)b::int8, %(after_uid)b::int8)
 ORDER BY url.qid, url.uid LIMIT %(page)b::int4
 

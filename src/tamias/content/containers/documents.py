@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
@@ -205,3 +206,22 @@ def _seekable(stream: BinaryIO) -> BinaryIO:
         copy.write(chunk)
     copy.seek(0)
     return copy  # type: ignore[return-value]
+
+
+def discard(body: Body | None) -> None:
+    """The body is not needed any more."""
+    if body is not None and body.path is not None:
+        Path(body.path).unlink(missing_ok=True)
+
+
+def start_of(body: Body, most: int) -> bytes:
+    """The first bytes of a body."""
+    if body.data is not None:
+        return body.data[:most]
+    with body_stream(body) as file:
+        return file.read(most)
+
+
+def whole(body: Body | None, most: int) -> bytes | None:
+    """The bytes of a body, unless there are too many."""
+    return start_of(body, body.size) if body is not None and body.size <= most else None

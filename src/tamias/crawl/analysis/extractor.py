@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -10,7 +9,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from tamias.analyse.links.discovery import discovery_links, kinds_in
 from tamias.content.containers.codecs import BUFFER, CODECS, HEAD
-from tamias.content.containers.documents import ARCHIVES, body_stream, documents
+from tamias.content.containers.documents import ARCHIVES, documents, start_of, whole
 from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
@@ -424,30 +423,6 @@ def is_small(body: Body) -> bool:
     """Tell if a body is quick to read; a packed body never counts as small."""
     data = body.data
     return data is not None and len(data) <= SMALL_BODY and signed_type(data[:HEAD], ()) not in PACKED_TYPES
-
-
-def discard(body: Body | None) -> None:
-    """The body is not needed any more."""
-    if body is not None and body.path is not None:
-        Path(body.path).unlink(missing_ok=True)
-
-
-def start_of(body: Body, most: int) -> bytes:
-    """The first bytes of a body."""
-    if body.data is not None:
-        return body.data[:most]
-    with body_stream(body) as file:
-        return file.read(most)
-
-
-def whole(body: Body | None, most: int) -> bytes | None:
-    """The bytes of a body, unless there are too many."""
-    if body is None or body.size > most:
-        return None
-    if body.data is not None:
-        return body.data
-    with body_stream(body) as file:
-        return file.read()
 
 
 def _note_names(found: Extraction, naming: Naming) -> None:

@@ -60,26 +60,25 @@ SELECT count(*) FROM (
     FROM capture ORDER BY capture.bucket, capture.qid, capture.crawl, capture.uid, capture.capture) AS first
 WHERE first.worker = %(worker)b::text
 
--- name: states_of
--- Known ones of some URLs: how the latest visit ended, why, whether they are done with, and what cut them. Those that
--- brought something come first.
+-- part: state_of_url
+-- How the latest visit ended, why, whether the URL is done with, and what cut its links.
 SELECT url.url, url.status,
        coalesce((SELECT capture.reason FROM capture
         WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
           AND capture.uid = url.uid
         ORDER BY capture.capture DESC LIMIT 1), ''),
        url.due = 9223372036854775807, url.cut
+
+-- name: states_of
+-- Known ones of some URLs. Those that brought something come first.
+{state_of_url}
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS seed (qid, crawl, uid)
 JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = seed.qid AND url.crawl = seed.crawl AND url.uid = seed.uid
 ORDER BY url.status > 2, url.url LIMIT %(most)b::int4
 
 -- name: outcomes_of_seeds
--- How the latest visits ended of all seeds of a crawl. Reads all its URLs: for the end of a run that was given no seeds.
-SELECT url.url, url.status,
-       (SELECT capture.reason FROM capture
-        WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
-          AND capture.uid = url.uid
-        ORDER BY capture.capture DESC LIMIT 1)
+-- All seeds of a crawl. Reads all its URLs: for the end of a run that was given no seeds.
+{state_of_url}
 FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.depth = 0
   AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.connect import Cursor, Row, Session
+from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.put import by_bucket, numbered, url_columns
 from tamias.model.capture import Outcome
@@ -18,33 +18,10 @@ _FETCHED = (Outcome.NEW, Outcome.OK, Outcome.UNCHANGED)
 _SQL = statements("tamias.crawl.plan", "crawl.sql")
 
 
-class SeedOutcome(msgspec.Struct, frozen=True):
-    """Outcome of the latest visit of a seed."""
+class SeedState(msgspec.Struct, frozen=True):
+    """State of a seed in the frontier, after its latest visit."""
 
     url: str
-    outcome: Outcome
-    reason: str
-
-
-def unfetched_seeds(
-    session: Session, buckets: int, crawl: int, items: Sequence[Item], *, others_fetched: bool
-) -> list[SeedOutcome]:
-    """Return some seeds if none could be fetched, else nothing; without items, look at all seeds.
-
-    `others_fetched`: a skipped seed is then taken for had, as a part of a dataset that was copied as a whole.
-    """
-    name, queries = "outcomes_of_seeds", [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
-    if items:
-        name, queries = "states_of", _by_bucket(buckets, items)
-    rows = _read(session, name, queries, MOST_SHOWN)
-    found = [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason, *_ in rows]
-    fetched = (*_FETCHED, Outcome.SKIPPED) if others_fetched else _FETCHED
-    return [] if any(each.outcome in fetched for each in found) else found[:MOST_SHOWN]
-
-
-class SeedState(msgspec.Struct, frozen=True):
-    """State of a seed in the frontier."""
-
     outcome: Outcome
     reason: str
     done: bool
@@ -53,10 +30,24 @@ class SeedState(msgspec.Struct, frozen=True):
     """Bits of `tamias.model.cut`."""
 
 
+def unfetched_seeds(
+    session: Session, buckets: int, crawl: int, items: Sequence[Item], *, others_fetched: bool
+) -> list[SeedState]:
+    """Return some seeds if none could be fetched, else nothing; without items, look at all seeds.
+
+    `others_fetched`: a skipped seed is then taken for had, as a part of a dataset that was copied as a whole.
+    """
+    name, queries = "outcomes_of_seeds", [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
+    if items:
+        name, queries = "states_of", _by_bucket(buckets, items)
+    found = _read(session, name, queries, MOST_SHOWN)
+    fetched = (*_FETCHED, Outcome.SKIPPED) if others_fetched else _FETCHED
+    return [] if any(each.outcome in fetched for each in found) else found[:MOST_SHOWN]
+
+
 def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[str, SeedState]:
     """Return those of the seeds that are known, by their URLs."""
-    rows = _read(session, "states_of", _by_bucket(buckets, items), None)
-    return {url: SeedState(Outcome(status), reason, done, cut) for url, status, reason, done, cut in rows}
+    return {each.url: each for each in _read(session, "states_of", _by_bucket(buckets, items), None)}
 
 
 def _by_bucket(buckets: int, items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -64,8 +55,9 @@ def _by_bucket(buckets: int, items: Sequence[Item]) -> list[dict[str, Any]]:
     return [{"bucket": bucket, **url_columns(part, 0)} for bucket, part in parts]
 
 
-def _read(session: Session, name: str, queries: list[dict[str, Any]], most: int | None) -> list[Row]:
-    def read(cursor: Cursor) -> list[Row]:
-        return [row for words in queries for row in cursor.execute(_SQL[name].text, {**words, "most": most})]
+def _read(session: Session, name: str, queries: list[dict[str, Any]], most: int | None) -> list[SeedState]:
+    def read(cursor: Cursor) -> list[SeedState]:
+        found = (cursor.execute(_SQL[name].text, {**words, "most": most}) for words in queries)
+        return [SeedState(url, Outcome(status), *more) for rows in found for url, status, *more in rows]
 
     return session.transact(read)

@@ -23,7 +23,7 @@ from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
-    from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.plan.seed_outcomes import SeedState
     from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import Supervisor
@@ -43,7 +43,7 @@ class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run."""
 
     snapshot: "CrawlSnapshot"
-    unfetched: list["SeedOutcome"] = []
+    unfetched: list["SeedState"] = []
     """The seeds, where not one of them could be fetched."""
     failed: bool = False
     """Whether URLs failed for good, or seeds were skipped."""

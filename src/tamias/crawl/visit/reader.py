@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 
 from tamias.content.containers.codecs import HEAD
-from tamias.content.containers.documents import documents
+from tamias.content.containers.documents import documents, start_of
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.formats import FORMATS, SEVEN_ZIP, bare_type
 from tamias.content.sniff import signed_type
@@ -24,7 +24,6 @@ from tamias.crawl.analysis.extractor import (
     TakeLinks,
     Wanting,
     is_small,
-    start_of,
 )
 from tamias.crawl.analysis.marker import AnalysisMarker
 from tamias.crawl.plan.admit import FIRST, Admission, Reference, first, words_of

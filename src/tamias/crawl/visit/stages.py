@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from tamias.content.containers.documents import discard, start_of, whole
 from tamias.content.formats import media_type_of
 from tamias.crawl.analysis.analysers import ACCEPT_CONTEXT, MAX_CONTEXT
-from tamias.crawl.analysis.extractor import discard, start_of, whole
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.plan.admit import Admission, Reference, first
 from tamias.crawl.request.robots import PoliteFetcher, RobotsCache, RobotsDelayed, postponed

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.analysis.extractor import discard
+from tamias.content.containers.documents import discard
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.request.gate import given_up_words
 from tamias.crawl.store.held_lease import HeldLease, NotNow

@@ -29,7 +29,7 @@ from tamias.crawl.plan.policy import (
     terms_of,
 )
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
-from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
+from tamias.crawl.plan.seed_outcomes import SeedState, unfetched_seeds
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Ended, Progress, snapshot
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
@@ -222,7 +222,7 @@ class Supervisor:
         """Return whether the crawl has read an HTML page since a time."""
         return has_page(self._session, self._crawl, since)
 
-    def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
+    def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedState]:
         """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
         others = not {Outcome.OK.word, Outcome.UNCHANGED.word}.isdisjoint(end.outcomes)
         buckets = self._frontier.buckets

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.analysis.extractor import discard, whole
+from tamias.content.containers.documents import discard, whole
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.lone import LoneClient
 from tamias.database.connect import Database

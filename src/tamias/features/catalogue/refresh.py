@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
@@ -68,15 +67,15 @@ class Changes:
 
     def followed(self) -> Followed | None:
         """Return how far the store has followed, or None when it must be filled again."""
-        rows = self._rows("find")
-        return Followed(*rows[0]) if rows and rows[0][1] else None
+        row = self._session.fetch_one(_SQL["find"], {"sink": self._sink})
+        return Followed(*row) if row and row[1] else None
 
     def enter(self, service: str = "") -> str:
         """Begin to note changes for the store; return the transaction to begin with.
 
         Whoever wrote without leaving a note has ended when this returns, so what is read now is complete.
         """
-        ((seen,),) = self._rows("enter", service=service)
+        ((seen,),) = self._session.fetch_all(_SQL["enter"], {"sink": self._sink, "service": service})
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while int(self._oldest_running()) <= int(seen) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -98,7 +97,7 @@ class Changes:
         so many seconds.
         """
         seen = self._oldest_running()
-        found = self._rows("news", seen=since, patience=patience)
+        found = self._session.fetch_all(_SQL["news"], {"seen": since, "patience": patience})
         rows = {(xid, kind, name) for xid, kind, name, waits in found if not waits}
         fresh = rows - self._reported
         self._reported = rows
@@ -114,8 +113,8 @@ class Changes:
     def follow(self, seen: str) -> None:
         """The store has all news up to there. Where there were none, this is noted once a minute."""
         if self._reported or time.monotonic() - self._noted_at > _NOTE_SECONDS:
-            self._run("follow", seen=seen)
-            self._run("forget_news")
+            self._session.execute(_SQL["follow"], {"sink": self._sink, "seen": seen})
+            self._session.execute(_SQL["forget_news"])
             self._noted_at = time.monotonic()
 
     def forget_reported(self) -> None:
@@ -123,22 +122,13 @@ class Changes:
         self._reported = set()
 
     def _oldest_running(self) -> str:
-        ((seen,),) = self._rows("oldest_running")
+        ((seen,),) = self._session.fetch_all(_SQL["oldest_running"])
         return str(seen)
-
-    def _rows(self, name: str, **params: Any) -> list[tuple[Any, ...]]:
-        words = {"sink": self._sink, **params}
-        return self._session.transact(lambda cursor: cursor.execute(_SQL[name].text, words).fetchall())
-
-    def _run(self, name: str, **params: Any) -> None:
-        words = {"sink": self._sink, **params}
-        self._session.transact(lambda cursor: cursor.execute(_SQL[name].text, words))
 
 
 def numbered(session: Session, name: str) -> int:
     """The number of a store among the sinks; the same name twice is one store."""
-    params = {"name": name}
-    ((sink,),) = session.transact(lambda cursor: cursor.execute(_SINKS["add_sink"].text, params).fetchall())
+    ((sink,),) = session.fetch_all(_SINKS["add_sink"], {"name": name})
     return int(sink)
 
 
@@ -156,13 +146,12 @@ def forget_deliveries(session: Session, name: str, buckets: int) -> None:
 
 def forget_store(session: Session, name: str) -> None:
     """A store that is no more."""
-    session.transact(lambda cursor: cursor.execute(_SQL["forget_store"].text, {"name": name}))
+    session.execute(_SQL["forget_store"], {"name": name})
 
 
 def forget_stale_stores(session: Session, sink: int, buckets: int) -> None:
     """Delete the notes for stores of services that are gone. One that comes back is filled again."""
-    params = {"sink": sink}
-    for (name,) in session.fetch_all(_SQL["stale_stores"], params):
+    for (name,) in session.fetch_all(_SQL["stale_stores"], {"sink": sink}):
         forget_deliveries(session, name, buckets)
         forget_store(session, name)
 

@@ -58,8 +58,8 @@ JOIN resource AS one ON one.resource = found.resource
 JOIN resource AS other ON other.resource = found.within_resource
 ON CONFLICT DO NOTHING
 
--- name: read_joins
--- Candidates, the surest first; of a resource on either side, if one is named.
+-- part: candidates
+-- Candidates with both of their columns.
 SELECT one.url, join_candidate.resource, join_candidate.version, join_candidate.place, join_candidate.number,
        join_candidate.name, join_candidate.distinct_values,
        other.url, join_candidate.within_resource, join_candidate.within_version, join_candidate.within_place,
@@ -68,6 +68,10 @@ SELECT one.url, join_candidate.resource, join_candidate.version, join_candidate.
 FROM join_candidate
 JOIN resource AS one ON one.resource = join_candidate.resource
 JOIN resource AS other ON other.resource = join_candidate.within_resource
+
+-- name: read_joins
+-- Candidates, the surest first; of a resource on either side, if one is named.
+{candidates}
 WHERE %(resource)b::text IS NULL
    OR join_candidate.resource = %(resource)b::text OR join_candidate.within_resource = %(resource)b::text
 ORDER BY join_candidate.containment DESC, join_candidate.shared DESC, join_candidate.resource,
@@ -77,14 +81,7 @@ OFFSET %(skip)b::int8 LIMIT %(limit)b::int8
 
 -- name: joins_of
 -- The candidates of some resources, as the catalogue tells them: those whose columns are within others.
-SELECT one.url, join_candidate.resource, join_candidate.version, join_candidate.place, join_candidate.number,
-       join_candidate.name, join_candidate.distinct_values,
-       other.url, join_candidate.within_resource, join_candidate.within_version, join_candidate.within_place,
-       join_candidate.within_number, join_candidate.within_name, join_candidate.within_distinct,
-       join_candidate.containment, join_candidate.shared
-FROM join_candidate
-JOIN resource AS one ON one.resource = join_candidate.resource
-JOIN resource AS other ON other.resource = join_candidate.within_resource
+{candidates}
 WHERE join_candidate.resource = ANY(%(resource)b::text[])
 ORDER BY join_candidate.resource, join_candidate.place, join_candidate.number, join_candidate.within_resource,
          join_candidate.within_place, join_candidate.within_number

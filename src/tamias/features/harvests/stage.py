@@ -27,7 +27,8 @@ from tamias.archive.sources.harvests import (
 )
 from tamias.archive.sources.source_records import keep_records, present_records
 from tamias.content.blank_labels import Labels, rename_blank_nodes
-from tamias.crawl.analysis.extractor import Extraction, discard, start_of
+from tamias.content.containers.documents import discard, start_of
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue

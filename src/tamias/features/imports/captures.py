@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.crawl.analysis.extractor import discard
+from tamias.content.containers.documents import discard
 from tamias.features.imports.inputs import WarcInput
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, stored_head

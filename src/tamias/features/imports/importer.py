@@ -22,9 +22,10 @@ from tamias.archive.moments import shown
 from tamias.archive.stored_files import StoredFile, commit_files, files_of
 from tamias.archive.tombstones import Tombstone, tombstones_of
 from tamias.archive.versions.resources import put_resources, read_watched
+from tamias.content.containers.documents import discard
 from tamias.content.formats import type_with_charset
 from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
-from tamias.crawl.analysis.extractor import Extraction, Extractor, Wanting, discard, is_small
+from tamias.crawl.analysis.extractor import Extraction, Extractor, Wanting, is_small
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CRAWL

@@ -5,15 +5,9 @@
 -- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
 -- may of its URLs.
 
--- name: choose_hosts
--- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
--- nothing for this client; hosts that are not ready cost nothing.
-SELECT ready.qid, ready.hkey
-FROM unnest(%(class)b::int2[], %(slots)b::int4[]) AS probe (class, slots)
-CROSS JOIN LATERAL (
-    SELECT host.qid, host.hkey FROM host
-    WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(asked_at)b::int8
-      AND EXISTS (
+-- part: has_queue
+-- Whether a ready host has a queue that may be served.
+EXISTS (
           SELECT FROM queue
           WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
             AND queue.next_due <= %(now)b::int8
@@ -31,6 +25,16 @@ CROSS JOIN LATERAL (
                     WHERE part.bucket = %(bucket)b::int2 AND part.qid = queue.qid AND part.crawl = queue.crawl
                       AND part.held_until > %(now)b::int8
                     LIMIT %(most_held)b::int4) AS held)))
+
+-- name: choose_hosts
+-- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
+-- nothing for this client; hosts that are not ready cost nothing.
+SELECT ready.qid, ready.hkey
+FROM unnest(%(class)b::int2[], %(slots)b::int4[]) AS probe (class, slots)
+CROSS JOIN LATERAL (
+    SELECT host.qid, host.hkey FROM host
+    WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(asked_at)b::int8
+      AND {has_queue}
     ORDER BY host.ready_at, host.qid LIMIT probe.slots
     FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
 LIMIT %(hosts)b::int4
@@ -39,23 +43,7 @@ LIMIT %(hosts)b::int4
 -- The same for one host: locked if it is ready and has a queue that may be served.
 SELECT host.qid, host.hkey FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready_at <= %(asked_at)b::int8
-  AND EXISTS (
-      SELECT FROM queue
-      WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
-        AND queue.next_due <= %(now)b::int8 AND queue.crawl = %(crawl)b::int4
-        AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))
-        AND (%(most_held)b::int4 IS NULL OR %(most_held)b::int4 > (
-            SELECT count(*) FROM (
-                SELECT FROM url
-                WHERE url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
-                  AND url.held_until = url.due AND url.due > %(now)b::int8
-                UNION ALL
-                SELECT FROM queue AS part JOIN url
-                  ON url.bucket = %(bucket)b::int2 AND url.qid = part.qid AND url.crawl = part.crawl
-                 AND url.lane = part.lane AND url.due <= part.held_to AND url.due < 9223372036854775807
-                WHERE part.bucket = %(bucket)b::int2 AND part.qid = queue.qid AND part.crawl = queue.crawl
-                  AND part.held_until > %(now)b::int8
-                LIMIT %(most_held)b::int4) AS held)))
+  AND {has_queue}
 FOR NO KEY UPDATE OF host SKIP LOCKED
 
 -- name: asked_by_tamias
