@@ -303,6 +303,24 @@ def test_a_portal_is_steered_over_rest_and_by_its_page(tamias, portal, starting)
     assert (found["state"], found["every"], found["next_harvest"]) == ("stopped", "2w", None)
 
 
+def test_a_harvest_that_the_end_of_the_service_interrupts_is_cut_off_until_the_next_one(
+    tamias, portal, steer, starting
+):
+    portal.offer("one")
+    page, reached = portal.site.pages["/data.json"], threading.Event()
+    portal.site.pages["/data.json"] = lambda _handler: (reached.set(), threading.Event().wait(30))
+    tamias.run("add", f"data-json:{portal.url}")
+    service = Service(tamias, starting)
+    assert reached.wait(120)
+    service.running.stop()
+    [found] = steer()
+    assert (found["state"], found["trouble"].partition(":")[0]) == ("failing", "cut off")
+    portal.site.pages["/data.json"] = page
+    service.restart()
+    tamias.wait_until(lambda: service.get("")[0]["state"] == "active")
+    assert [each["state"] for each in steer("history", portal.url)] == ["ok", "cut off"]
+
+
 def test_the_page_of_a_portal_counts_a_file_that_is_gone_as_gone_and_not_as_failing(
     tamias, portal, reply, starting
 ):

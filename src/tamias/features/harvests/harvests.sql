@@ -108,7 +108,7 @@ WHERE portal.url = %(url)b::text
 
 -- name: places
 -- When URLs of a bucket are due, whether their hosts are leased, and until when these have to be left alone.
-SELECT wanted.place, url.due, host.lease_end, host.blocked_until
+SELECT wanted.place, url.due, CASE WHEN host.token IS NULL THEN 0 ELSE host.lease_end END, host.blocked_until
 FROM unnest(%(place)b::int4[], %(qid)b::int8[], %(uid)b::int8[]) AS wanted (place, qid, uid)
 JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = %(watch)b::int4
         AND url.uid = wanted.uid
