@@ -96,6 +96,7 @@ LEFT JOIN LATERAL (SELECT harvest.* FROM harvest_job AS harvest WHERE harvest.ur
                    ORDER BY harvest.started_at DESC LIMIT 1) AS running ON true
 WHERE portal.url > %(after)b::text AND (%(url)b::text IS NULL OR portal.url = %(url)b::text)
   AND (%(url)b::text IS NOT NULL OR portal.state IS DISTINCT FROM 'removed')
+  AND (%(known)b::bool OR num_nonnulls(portal.state, portal.named_by) > 0)
   AND (portal.named_by IS NULL
        OR EXISTS (SELECT FROM portal AS query WHERE query.url = portal.named_by AND query.state <> 'removed'))
   AND (portal.found IS NULL OR NOT EXISTS (SELECT FROM portal AS found WHERE found.url = portal.found))

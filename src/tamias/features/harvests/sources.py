@@ -83,9 +83,12 @@ class Sources:
         self._admission = admission
         self.watcher = Watcher(session, frontier, admission)
 
-    def page(self, after: str = "", limit: int = 1000) -> list[PortalState]:
-        """Return portals after a given one; those that were removed are left out."""
-        return self._states(after, limit, None)
+    def page(self, after: str = "", limit: int = 1000, *, known: bool = True) -> list[PortalState]:
+        """Return portals after a given one, also those `known` only from pages and crawls.
+
+        Those that were removed are left out.
+        """
+        return self._states(after, limit, None, known=known)
 
     def find(self, url: str) -> PortalState:
         """Return the portal of an address. Raises `NotArchived` where none is known."""
@@ -97,8 +100,10 @@ class Sources:
 
     def harvests(self, url: str, before: int = NEVER, limit: int = 100) -> list[HarvestEntry]:
         """Return the harvests of a portal that began before a time, the newest first."""
-        values = {"url": url, "before": before, "limit": limit}
-        return [_harvest(row) for row in self._session.fetch_all(SQL["harvests"], values)]
+        portal = self.find(url)
+        values = {"url": portal.url, "before": before, "limit": limit}
+        _, is_leased = self._visits([self._item(portal)]).get(0, (None, False))
+        return [_harvest(row, is_leased) for row in self._session.fetch_all(SQL["harvests"], values)]
 
     def steer(self, action: str, url: str, interval: str = "") -> str:
         """Harvest a portal now, stop, resume or remove it, or set how often; return what is said of it.
@@ -158,8 +163,8 @@ class Sources:
     def _item(self, portal: PortalState, kind: str | None = None) -> Item:
         return self._admission.item(portal.url, 0, WATCH, kind or portal.kind, tags=(TRUSTED,))
 
-    def _states(self, after: str, limit: int, url: str | None) -> list[PortalState]:
-        values = {"after": after, "limit": limit, "url": url}
+    def _states(self, after: str, limit: int, url: str | None, *, known: bool = True) -> list[PortalState]:
+        values = {"after": after, "limit": limit, "url": url, "known": known}
         rows = self._session.fetch_all(SQL["portals"], values)
         items = [self._admission.item(row[0], 0, WATCH, row[1]) for row in rows]
         visits = self._visits(items)
@@ -200,8 +205,11 @@ def _state(row: Sequence[Any], due: int | None, is_leased: bool) -> PortalState:
     return of_row(PortalState, shown, every=interval, trouble=trouble, named_by=named_by)
 
 
-def _harvest(row: Sequence[Any]) -> HarvestEntry:
+def _harvest(row: Sequence[Any], is_leased: bool) -> HarvestEntry:
     started_at, _, ended_at, outcome, *_ = row
-    state = "running" if ended_at is None else "cut off" if outcome is None else Outcome(outcome).word
+    if ended_at is None and not is_leased:
+        row = (*row[:4], CUT_OFF, *row[5:])
+    unknown = "running" if ended_at is None and is_leased else "cut off"
+    state = unknown if outcome is None else Outcome(outcome).word
     seconds = None if ended_at is None else (ended_at - started_at) / 1000
     return of_row(HarvestEntry, (*row[:3], *row[4:]), state=state, seconds=seconds)

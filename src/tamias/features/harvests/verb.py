@@ -27,8 +27,9 @@ ACTIONS = ("harvest", "stop", "resume", "remove", "every")
 @click.argument("action", type=click.Choice(("list", "history", *ACTIONS)), default="list")
 @click.argument("url", required=False)
 @click.argument("interval", required=False)
+@click.option("--all", "known", is_flag=True, help="List also what is known only from pages and crawls.")
 @common
-def command(place: CommonOptions, action: str, url: str | None, interval: str | None) -> None:
+def command(place: CommonOptions, action: str, url: str | None, interval: str | None, *, known: bool) -> None:
     """Lists portals and other sources: state, kind, datasets, files, harvests, trouble. Or steers one.
 
     `harvest URL` makes the next harvest due now; `tamias serve` or `tamias crawl --recrawl` makes it.
@@ -47,10 +48,10 @@ def command(place: CommonOptions, action: str, url: str | None, interval: str | 
     with session_at(place) as session:
         sources = Sources(session, open_frontier(session, settings), Admission(settings, ()))
         if url is None:
-            _list(place, sources)
+            _list(place, sources, known=known)
             return
         if action == "history":
-            found = sources.harvests(sources.find(url).url)
+            found = sources.harvests(url)
             print_result(place, found, map(_line, found))
             return
         with audited(session, place.data, f"portals {action}", [url]):
@@ -58,12 +59,11 @@ def command(place: CommonOptions, action: str, url: str | None, interval: str | 
     print_result(place, {"portal": url, "done": done}, [f"{url}: {done}"])
 
 
-def _list(place: CommonOptions, sources: "Sources") -> None:
-    found = sources.page()
-    last = found
+def _list(place: CommonOptions, sources: "Sources", *, known: bool) -> None:
+    found = last = sources.page(known=known)
     while len(last) == _PAGE:
-        last = sources.page(last[-1].url)
-        found += last
+        last = sources.page(last[-1].url, known=known)
+        found = [*found, *last]
     if place.json:
         say_json(found)
         return

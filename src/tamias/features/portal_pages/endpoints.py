@@ -46,12 +46,7 @@ async def harvests(request: Request, service: Service) -> Response:
     """The harvests of a portal, the newest first."""
     named, most, after = named_portal(request), limit(request), cursor(request, RECORD_CURSOR)
     before = milliseconds(after[0]) if after else NEVER
-
-    def read(db: ServiceSession) -> list[HarvestEntry]:
-        sources = sources_of(db)
-        return sources.harvests(sources.find(named).url, before, most)
-
-    items = await service.pool.run(read)
+    items = await service.pool.run(lambda db: sources_of(db).harvests(named, before, most))
     return page_answer(request, items, items[-1].started_at if len(items) == most else None)
 
 

@@ -71,7 +71,7 @@ def _portal(db: ServiceSession, named: str, after: str) -> Record:
         "url": url,
         "host": host(url),
         "about": about,
-        "harvests": sources.harvests(url, limit=MOST_HARVESTS),
+        "harvests": sources.harvests(url, limit=MOST_HARVESTS) if about else [],
         "hosts": records(db, "portal_hosts", url=url, most=MOST_COUNTED),
         "changes": records(db, "portal_changes", url=url, most=MOST_COUNTED, limit=MOST_CHANGES),
         "vanished": records(db, "vanished", url=url, limit=MOST_VANISHED),
