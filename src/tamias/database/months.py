@@ -33,7 +33,7 @@ class MonthPartition(msgspec.Struct, frozen=True):
 
 
 def partitions(cursor: Cursor, now: int) -> list[MonthPartition]:
-    """Return all of them. A month is over when visits and clocks that were late are."""
+    """Return the partitions of captures; `written` is set once no late visit can add to the month."""
     over = first_id(datetime.fromtimestamp(now / 1000, UTC) - AHEAD)
     rows = cursor.execute(_SQL["partitions"].text).fetchall()
     return [
