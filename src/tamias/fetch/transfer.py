@@ -92,6 +92,8 @@ class Spool:
                 os.unlink(self._path)
             self._path = None
 
+    close = discard
+
 
 def disk_error(error: OSError, folder: str) -> Exception:
     """Return the error to raise when a body cannot be written to its spool."""

@@ -87,6 +87,20 @@ class TestRecords:
             "metadata",
         ]
 
+    def test_a_body_is_written_again_after_something_was_forgotten(self, writer, folder):
+        writer.earlier[URL, hashlib.sha256(b"body").hexdigest()] = 0
+        for _ in range(2):
+            writer.write(capture(hop(), data=b"body"))
+            writer.forget_bodies()
+        writer.write(capture(hop(), data=b"body"))
+        writer.close()
+        kinds = [record[0] for record in warc_records(folder)]
+        assert [kind for kind in kinds if kind in ("response", "revisit")] == [
+            "revisit",
+            "response",
+            "response",
+        ]
+
     def test_warcio_check_passes(self, writer, folder):
         writer.write(
             capture(hop(status=301, headers=[("Content-Length", "7")], location=URL + "x"), hop(URL + "x"))

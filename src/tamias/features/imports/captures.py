@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import islice
 from typing import BinaryIO
 
 import msgspec
@@ -78,14 +79,6 @@ class _NotYet(Exception):
 _Answer = tuple[MessageHead, Body | None, Verdict, str | None]
 
 
-class _Spooling(Spool):
-    """A spool that is discarded when it is closed."""
-
-    def __init__(self, folder: str) -> None:
-        super().__init__(folder, SPOOL_MEMORY)
-        self.close = self.discard
-
-
 class _Skipped(Exception):
     """A record that is no capture: told why, unless that goes without saying."""
 
@@ -131,7 +124,7 @@ class CaptureReader:
             yield from warc_blocks(file, report)
             return
         for offset in source.offsets():
-            yield from _one(warc_blocks(file, report, offset))
+            yield from islice(warc_blocks(file, report, offset), 1)
 
     def _record(self, source: WarcInput, block: WarcBlock) -> ImportedRecord:
         kind = _kind(block)
@@ -142,7 +135,7 @@ class CaptureReader:
             names=frozenset(filter(None, map(block.fields.get, NAMES[:2] if kind == "revisit" else NAMES))),
         )
         digest, packing = sha256(block.head), zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
-        with closing(_Spooling(self._spool)) as spool:
+        with closing(Spool(self._spool, SPOOL_MEMORY)) as spool:
             too_long = block.length > self._max_bytes + MOST_PASSED
             if not too_long:
 
@@ -259,7 +252,7 @@ class CaptureReader:
             raise _Skipped("it refers to a record that was not found before it; import both together")
         source, offset = known
         with closing(source.open()) as file:
-            for original in _one(warc_blocks(file, lambda _offset, _what: None, offset)):
+            for original in islice(warc_blocks(file, lambda _offset, _what: None, offset), 1):
                 stored = stored_head(original)
                 # What is said of codings is about the body as it stands there.
                 return self._body(
@@ -276,7 +269,7 @@ class CaptureReader:
         """
         is_document = verdict.outcome is Outcome.OK and head.status not in REDIRECTS
         size, digest = 0, sha256()
-        with closing(_Spooling(self._spool)) as spool:
+        with closing(Spool(self._spool, SPOOL_MEMORY)) as spool:
             try:
                 for piece in payload.pieces():
                     size += len(piece)
@@ -319,12 +312,6 @@ def capture_key(capture: Capture) -> bytes:
     """Return what makes a capture the same as another: address, time, status and body."""
     body = capture.body.sha256 if capture.body else ""
     return sha256(f"{capture.url}\n{capture.started_at}\n{capture.status}\n{body}".encode()).digest()
-
-
-def _one(blocks: Iterator[WarcBlock]) -> Iterator[WarcBlock]:
-    for block in blocks:
-        yield block
-        return
 
 
 def _kind(block: WarcBlock) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from tamias.archive.file_store import FileUpload
 from tamias.archive.stored_files import StoredFile, commit_files, warc_file
+from tamias.archive.tombstones import blocks_mark
 from tamias.content.formats import accept_header
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import OpenFile
@@ -35,7 +36,8 @@ class WarcHook(CommitHook):
             accept=accept_header(),
             robots="obey" if settings.permit.robots else "ignore",
         )
-        if not kind:
+        keeps_all = settings.archive.keep == "all" and not settings.archive.keep_for
+        if keeps_all and not kind:
             self._writer.earlier = newest_bodies(context.session)
         self._number = context.number
         self._session = context.session
@@ -43,6 +45,8 @@ class WarcHook(CommitHook):
         self.is_elsewhere = self._store.is_elsewhere
         self._open: dict[str, OpenFile] = {}
         self._durable: list[StoredFile] = []
+        self._mark = blocks_mark(context.session)
+        """Changes when something is forgotten, which no later record may refer to."""
 
     def keep_response(self, capture: Capture, request: Request) -> Sequence[WarcExtent]:
         """Write the records of a response."""
@@ -50,6 +54,9 @@ class WarcHook(CommitHook):
 
     def prepare(self, visits: Sequence[Visit]) -> None:
         """Sync what was written, and send it where there is a store."""
+        if (mark := blocks_mark(self._session)) != self._mark:
+            self._mark = mark
+            self._writer.forget_bodies()
         self._durable = []
         for synced in self._writer.sync():
             file = self._open.get(synced.name)

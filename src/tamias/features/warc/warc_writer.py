@@ -158,6 +158,12 @@ class WarcWriter:
             news, self._completed = self._completed, []
             return news + ([WarcPart(file.path, file.name, file.length, complete=False)] if file else [])
 
+    def forget_bodies(self) -> None:
+        """Write the next response with each body as a whole."""
+        with self._lock:
+            self._payloads.clear()
+            self.earlier = {}
+
     def close(self) -> None:
         """Completes the open file. May be called twice."""
         with self._lock, write_errors(self._folder):
