@@ -348,7 +348,8 @@ def test_a_revisit_of_what_was_imported_before_is_replayed(tamias, tmp_path):
         assert f"sha256:{digest}" in client.get("/cdx", params={"url": URL}).text
 
 
-def test_a_revisit_that_comes_before_its_original_is_read_after_it(tamias, tmp_path):
+@pytest.mark.parametrize("is_together", [True, False], ids=["together", "again"])
+def test_a_revisit_that_comes_before_its_original_is_read_after_it(tamias, tmp_path, is_together):
     crawler, later = Crawler(), Crawler()
     told = crawler.add(URL, 0, b"<p>same</p>").rec_headers
     head = StatusAndHeaders("200 OK", [], protocol="HTTP/1.0")
@@ -359,9 +360,12 @@ def test_a_revisit_that_comes_before_its_original_is_read_after_it(tamias, tmp_p
     )
     (tmp_path / "1.warc.gz").write_bytes(later.bytes())
     (tmp_path / "2.warc.gz").write_bytes(crawler.bytes())
-    run = tamias.run("import", tmp_path / "1.warc.gz", tmp_path / "2.warc.gz", "--json")
-    found = json.loads(run.stdout)
-    assert (found["captures"], found["known"], found["problems"]) == (2, 0, 0)
+    files = tmp_path / "1.warc.gz", tmp_path / "2.warc.gz"
+    if is_together:
+        found = json.loads(tamias.run("import", *files, "--json").stdout)
+        assert (found["captures"], found["known"], found["problems"]) == (2, 0, 0)
+    else:
+        assert [imported(tamias, each)["captures"] for each in (*files, files[0], files[0])] == [0, 1, 0, 0]
     assert records(exported(tamias)[0]) == records(later.bytes(), crawler.bytes())
     with served(tamias) as client:
         assert client.get(f"/memento/20100601000000/{URL}").content == b"<p>same</p>"

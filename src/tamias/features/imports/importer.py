@@ -19,7 +19,7 @@ from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import Attempt, insert_captures, known_captures
 from tamias.archive.moments import shown
-from tamias.archive.stored_files import StoredFile, commit_files, files_of
+from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.tombstones import Tombstone, tombstones_of
 from tamias.archive.versions.resources import put_resources, read_watched
 from tamias.content.containers.documents import discard
@@ -31,14 +31,11 @@ from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.visit.reader import is_plain, is_read_at_once
-from tamias.database.columns import Digests
 from tamias.database.connect import Cursor, Database
 from tamias.database.disk import alone
 from tamias.database.threads import run_uncancelled
 from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tamias.features.imports.captures import (
-    REMEMBERED,
-    SCHEMES,
     CaptureReader,
     ImportedCapture,
     ImportedRecord,
@@ -46,19 +43,17 @@ from tamias.features.imports.captures import (
 )
 from tamias.features.imports.inputs import WarcInput, warc_inputs
 from tamias.features.imports.merge import SQL, LateVersions, VisitedUrl, merge_late
-from tamias.features.warc.hook import WarcHook
-from tamias.features.warc.index import WarcExtent, records_of
-from tamias.features.warc.warc_files import URN, cut_imported
+from tamias.features.imports.record_copier import RecordCopier, RecordCopies
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service import make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
 from tamias.model.document import NotAtOnce
-from tamias.model.errors import TamiasError, UrlError
+from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.item import WATCH
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Version, resource_id
-from tamias.model.url import fetch_url, host
+from tamias.model.url import host
 from tamias.permit.signals import signals_of
 from tamias.settings import Settings
 from tamias.sinks.outbox import enqueue, enqueue_metadata, sink_numbers
@@ -87,6 +82,7 @@ class ImportResult(msgspec.Struct, kw_only=True):
     files: int = 0
     records: int = 0
     """New ones, of any kind, kept as they are."""
+    known_records: int = 0
     captures: int = 0
     """New ones."""
     known: int = 0
@@ -185,10 +181,7 @@ class CaptureImporter:
         self._extractor = Extractor(settings, self._contexts)
         self._sandboxes = SandboxPool(settings, self._contexts) if settings.sandbox.use != "never" else None
         self.spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
-        self._warcs = WarcHook(self._store.context, "-import")
-        self._data = data.absolute()
-        self._dropped: set[str] = set()
-        """Names of records that are left out, so that those that belong to them are left out as well."""
+        self._copier = RecordCopier(self._store, self._admission)
 
     async def open(self) -> None:
         """Makes everything ready."""
@@ -200,7 +193,7 @@ class CaptureImporter:
         """Lets go of everything."""
         if self._sandboxes is not None:
             self._sandboxes.close()
-        await self._store.thread.run(self._warcs.close)
+        await self._store.thread.run(self._copier.close)
         await self._store.thread.run(self._writer.close)
         await self._store.close()
         for left in self.spool.glob("*"):
@@ -210,12 +203,14 @@ class CaptureImporter:
     async def run(self, paths: Sequence[Path]) -> None:
         """Imports all files."""
         begun = time.monotonic()
-        await self._store.thread.run(self._cut_files)
+        await self._store.thread.run(self._copier.cut_files)
         max_bytes = self._settings.fetch.max_bytes
         reader = CaptureReader(str(self.spool), max_bytes, self._store.now(), self.result.tell)
         report = partial(self.result.tell, "", 0)
         leave = self.result.not_taken.append
-        inputs = [each for path in paths for each in warc_inputs(path, report, leave, self._data)]
+        inputs = [
+            each for path in paths for each in warc_inputs(path, report, leave, self._store.data.absolute())
+        ]
         postponed: list[WarcInput] = []
         for source in inputs:
             if not await self._import(source, reader):
@@ -249,10 +244,6 @@ class CaptureImporter:
             for record in records:
                 discard(record.member)
 
-    def _cut_files(self) -> None:
-        found = files_of(self._store.thread.session, "warc")
-        cut_imported(self._data / "warc", {each.name: each.committed for each in found})
-
     async def standing(self, url: str) -> tuple[str | None, set[int]]:
         """Return why captures of a URL are not taken, if so, and the times of those that are there."""
         return await self._store.thread.run(self._standing, url)
@@ -270,7 +261,8 @@ class CaptureImporter:
     ) -> None:
         wanted = [self._imported(each) for each in captures if self._admits(each)]
         wanted = await self._store.thread.run(self._without_forgotten, wanted)
-        copied = await self._store.thread.run(self._wanted_records, records, wanted)
+        taken = {id(each.item): each.record.id for each in wanted}
+        copied = await self._store.thread.run(self._copier.choose, records, taken)
         known = await self._store.thread.run(
             known_captures, self._store.thread.session, [each.attempt for each in wanted], self._crawls
         )
@@ -281,45 +273,6 @@ class CaptureImporter:
             for problem in each.item.problems:
                 self.result.tell(name, each.item.offset, problem)
         await self._store.thread.run(self._commit, new, copied)
-
-    def _wanted_records(
-        self, records: Sequence[ImportedRecord], wanted: Sequence[_Imported]
-    ) -> list[ImportedRecord]:
-        """Return the records that are new and belong to nothing that is left out, each with its capture."""
-        session = self._store.thread.session
-        taken = {id(each.item): each.record.id for each in wanted}
-        found: dict[bytes, ImportedRecord] = {}
-        for each in records:
-            if each.capture is not None:
-                is_left_out = id(each.capture) not in taken
-            else:
-                is_left_out = not self._dropped.isdisjoint(each.names) or self._is_left_out(each)
-            if is_left_out:
-                if len(self._dropped) > REMEMBERED:
-                    self._dropped.clear()
-                self._dropped |= each.names
-            elif each.member is not None:
-                found[each.key] = each
-            if each.extent is not None and each.capture is not None and not is_left_out:
-                each.extent = msgspec.structs.replace(each.extent, capture=taken[id(each.capture)])
-        rows = session.fetch_all(SQL["known_records"], {"digest": Digests(found)})
-        for (key,) in rows:
-            del found[key]
-        return list(found.values())
-
-    def _is_left_out(self, record: ImportedRecord) -> bool:
-        """Return whether a record that is no capture is about a URL, or of a time, that is not taken."""
-        about = URN.sub("", record.target)
-        if not about.lower().startswith(SCHEMES):
-            return False
-        try:
-            url = fetch_url(about)
-        except UrlError:
-            return False
-        tombstones = tombstones_of(self._store.thread.session, [resource_id(self._admission.key(url))])
-        return self._admission.refusal(url, 0) is not None or any(
-            each.covers(0, record.at) or each.captured_at == record.at for each in tombstones
-        )
 
     def _admits(self, item: ImportedCapture) -> bool:
         refusal = self._admission.refusal(item.capture.url, 0)
@@ -442,28 +395,9 @@ class CaptureImporter:
         assert each.item.capture.body is not None
         return not self._sandboxes.takes_all and is_read_at_once(each.item.capture, each.item.capture.body)
 
-    def _copy(self, records: Sequence[ImportedRecord]) -> list[WarcExtent]:
-        """Write records to the WARC files of imports; return where responses stand."""
-        extents: list[WarcExtent] = []
-        for each in records:
-            assert each.member is not None
-            extent = self._warcs.copy_record(each.member, each.extent)
-            if extent is not None:
-                extents.append(self._with_body(extent, each.refers_to))
-        self._warcs.prepare(())
-        return extents
-
-    def _with_body(self, extent: WarcExtent, refers_to: tuple[str, int] | None) -> WarcExtent:
-        """Add the digest of the body of a revisit whose original was imported before."""
-        if extent.sha256 is not None or refers_to is None:
-            return extent
-        known = records_of(self._store.thread.session, [refers_to[0]])
-        sha256 = next((each.sha256 for each in known if each.captured_at == refers_to[1]), None)
-        return msgspec.structs.replace(extent, sha256=sha256)
-
     def _commit(self, new: list[_Imported], copied: Sequence[ImportedRecord]) -> None:
         """Bytes first, then one transaction; for the database's thread."""
-        extents = self._copy(copied)
+        copies = self._copier.copy(copied)
         late = self._versions(new)
         self._store.quads.reserve()
         durable = self._store.quads.sync()
@@ -473,11 +407,12 @@ class CaptureImporter:
 
         try:
             documents, versions = session.transact(
-                lambda cursor: self._write(cursor, new, late, durable, sinks, copied, extents)
+                lambda cursor: self._write(cursor, new, late, durable, sinks, copies)
             )
         finally:
             self._writer.settled()
         self.result.records += len(copied)
+        self.result.known_records = self._copier.known
         self.result.captures += len(new)
         self.result.documents += documents
         self.result.versions += versions
@@ -493,12 +428,9 @@ class CaptureImporter:
         late: list[LateVersions],
         durable: Sequence[StoredFile],
         sinks: Sequence[int],
-        copied: Sequence[ImportedRecord],
-        extents: Sequence[WarcExtent],
+        copies: RecordCopies,
     ) -> tuple[int, int]:
-        self._warcs.write_records(cursor, extents)
-        if copied:
-            cursor.execute(SQL["insert_records"].text, {"digest": Digests([each.key for each in copied])})
+        self._copier.write(cursor, copies)
         attempts = [each.attempt for each in new]
         changed = insert_captures(cursor, attempts)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], sinks)

@@ -51,7 +51,8 @@ def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive
         done = asyncio.run(work)
         for follow in load_all("revisits").values():
             follow(database, place.data)
-        if (done.problems or done.not_taken) and not (done.captures or done.known or done.records):
+        known = done.known or done.known_records
+        if (done.problems or done.not_taken) and not (done.captures or done.records or known):
             ending.failure = "nothing could be imported"
     _tell(place, done)
     return 1 if ending.failure is not None else SOME_LEFT if done.not_taken else 0
@@ -63,7 +64,7 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
         return
     outcomes = by_outcome(done.outcomes)
     say(f"files      {done.files:,}")
-    say(f"records    {done.records:,} new")
+    say(f"records    {done.records:,} new, {done.known_records:,} known")
     say(f"captures   {done.captures:,} new{f' ({outcomes})' if outcomes else ''}, {done.known:,} known")
     say(f"documents  {done.documents:,} hold something else now")
     say(f"versions   {done.versions:,} new")

@@ -44,6 +44,13 @@ def insert_records(cursor: Cursor, records: Sequence[WarcExtent]) -> None:
         cursor.execute(_SQL["insert_records"].text, _ROWS.parameters(records))
 
 
+def resolve_revisits(cursor: Cursor, revisits: Sequence[WarcExtent]) -> None:
+    """Add the digests of their bodies to revisits whose originals were not known before."""
+    known = [each for each in revisits if each.sha256 is not None]
+    if known:
+        cursor.execute(_SQL["resolve_revisits"].text, _ROWS.parameters(known))
+
+
 def unindexed_files(session: Session, files: Sequence[str]) -> list[str]:
     """Return those of some files that have no row."""
     return [file for (file,) in session.fetch_all(_SQL["unindexed"], {"file": Texts(files)})]

@@ -6,6 +6,13 @@
 INSERT INTO warc_record ({columns})
 SELECT new.* FROM unnest({parameters}) AS new ON CONFLICT DO NOTHING
 
+-- name: resolve_revisits
+-- The bodies of revisits whose originals were not known.
+UPDATE warc_record SET sha256 = new.sha256, capture = new.capture
+FROM unnest({parameters}) AS new ({columns})
+WHERE warc_record.url = new.url AND warc_record.captured_at = new.captured_at AND warc_record.revisit
+  AND warc_record.sha256 IS NULL
+
 -- name: unindexed
 -- Which of some files have no row yet.
 SELECT asked.file FROM unnest(%(file)b::text[]) AS asked (file)
