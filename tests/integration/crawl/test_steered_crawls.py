@@ -133,6 +133,24 @@ def test_nobody_makes_a_crawl_without_the_secret(chain, serving):
         assert steered.http.get("/api/v1/crawls/wood").status_code == 404
 
 
+def test_a_token_needs_the_scope_and_no_bounds_and_a_form_its_own_page(chain, serving):
+    request = {"seeds": [chain.url("/0")]}
+    with serving() as steered:
+        address = str(steered.http.base_url)
+        for scope, bounds, status in (("add", [], 403), ("crawl", ["127.0.0.1"], 403), ("crawl", [], 201)):
+            new = {"name": f"t{status}{len(bounds)}", "scopes": [scope], "bounds": bounds}
+            token = steered.http.post("/api/v1/tokens", json=new).json()["token"]
+            headers = {"Authorization": f"Bearer {token}"}
+            path = f"{address}/api/v1/crawls/wood"
+            assert httpx.post(path, json=request, headers=headers, timeout=60).status_code == status
+        secret = steered.http.headers["Authorization"].removeprefix("Bearer ")
+        with httpx.Client(base_url=address, timeout=60) as user:
+            assert user.post("/sign-in", data={"secret": secret}).status_code == 303
+            form = {"do": "stop"}  # as another site would send it: with the cookie, without the token
+            assert user.post("/crawl/wood/steer", data=form).status_code == 403
+            assert user.post("/api/v1/frontier/stop?crawl=wood").status_code == 401
+
+
 def test_a_pause_outlives_a_restart_of_the_service(tamias, chain, serving):
     with serving() as steered:
         steered.change(status=201, seeds=[chain.url("/0")], options={"depth": 9}, start=True)

@@ -235,10 +235,6 @@ FROM (SELECT resource.*
 JOIN version ON version.resource = newest.resource AND version.number = newest.versions
 ORDER BY version.captured_at DESC, version.resource
 
--- name: graph_kept_links
--- Links that a strategy kept in an archive of a version that counted none between hosts.
-SELECT link.from_url, link.to_url FROM link WHERE link.bucket = %(bucket)b::int2 LIMIT %(most)b::int4
-
 -- name: graph_links
 -- How many links lead from a host to another, the most first.
 SELECT pair.from_host, pair.to_host, pair.links

@@ -77,11 +77,8 @@ def _links(db: ServiceSession, shown_as: Callable[[str], str]) -> Counter[tuple[
     for source, to, n in rows(db, "graph_sources", most=_MOST_READ, links=MOST_LINKS):
         found[_host(source), to] += n
     pairs = rows_of_buckets(db, "graph_redirects", most=_MOST_READ // 10)
-    counted = rows(db, "graph_links", most=_MOST_READ, links=MOST_LINKS)
-    for source, to, n in counted:
+    for source, to, n in rows(db, "graph_links", most=_MOST_READ, links=MOST_LINKS):
         found[shown_as(source), shown_as(to)] += n
-    if not counted:
-        pairs += rows_of_buckets(db, "graph_kept_links", most=_MOST_READ)
     found.update((_host(one), _host(other)) for one, other in pairs)
     return Counter({pair: n for pair, n in found.items() if pair[0] and pair[1] and pair[0] != pair[1]})
 

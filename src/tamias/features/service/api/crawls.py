@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tamias.archive.moments import shown
+from tamias.content.formats import JSON_LD, NQUADS, TRIG, TURTLE, suffix_of
 from tamias.crawl.commit.deliver import checked
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CrawlPolicy, crawl_of, overlay, read_policy, write_policy
@@ -41,12 +42,7 @@ LOOK_SECONDS: Final = 20.0
 MOST_EXPORTS: Final = 2
 """At once."""
 _PIECE: Final = 64 * 1024
-EXPORT_TYPES: Final = {
-    "nquads": "application/n-quads",
-    "trig": "application/trig",
-    "turtle": "text/turtle",
-    "jsonld": "application/ld+json",
-}
+EXPORT_TYPES: Final = {"nquads": NQUADS, "trig": TRIG, "turtle": TURTLE, "jsonld": JSON_LD}
 _KEYS: Final = {
     **{name: f"crawl.{name}" for name in ("depth", "max_urls", "max_time", "requisites", "sinks")},
     **{name: f"filters.{name}" for name in ("scope", "include", "exclude")},
@@ -190,11 +186,10 @@ async def export(request: Request, service: Service) -> Response:
         raise HttpProblem(
             503, f"{MOST_EXPORTS} exports are under way; try again later", {"Retry-After": "60"}
         )
-    suffix = {"nquads": "nq", "turtle": "ttl"}.get(form, form)
     return StreamingResponse(
         _exported(service, name, form),
         media_type=EXPORT_TYPES[form],
-        headers={"Content-Disposition": f'attachment; filename="crawl.{suffix}"'},
+        headers={"Content-Disposition": f'attachment; filename="crawl{suffix_of(EXPORT_TYPES[form])}"'},
     )
 
 
