@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import socket
 import sys
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,13 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, count_of, say, say_json, session_at
+import tamias
+from tamias.cli.console.options import CommonOptions, common, count_of, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
-from tamias.crawl.plan.policy import Until
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.worker.supervisor import Supervisor
 from tamias.model.errors import UsageError
-from tamias.model.item import WATCH, Seed
+from tamias.model.item import Seed
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def command(place: CommonOptions, once: bool, nodes: int) -> int:
             say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
             say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
         crawled = _crawl(place, settings, web)
-        archived = _archive(place, settings, web)
+        archived = _archive(place, web)
         _tell(place, crawled, archived)
         if not (once or place.json) and sys.stdout.isatty():
             _serve(place, settings)
@@ -121,7 +120,7 @@ def _crawl(place: CommonOptions, settings: Settings, web: "DataWeb") -> Crawled:
     )
 
 
-def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archived:
+def _archive(place: CommonOptions, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
     from tamias.features.demo.web import put_watched
 
@@ -132,14 +131,11 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
         say(f"$ tamias add {' '.join(watched)} --data {place.data}")
         recrawl = f"$ tamias crawl --recrawl --allow-private --data {place.data}"
         say(f"{recrawl}    # {DAYS} times; in between, two of them change")
-    for day in range(DAYS):
-        put_watched(web.web, day)
-        _watch(place, settings, watched, again=day > 0)
-        visits = Supervisor(place.data, place.db, settings, until=Until.VISITED, crawl=WATCH)
-        with closing(visits):
-            visits.put_seeds(())
-            asyncio.run(visits.run_until_signal(_silent))
-    with archive_at(place) as archive:
+    with tamias.Archive(place.db or place.data, data=place.data) as archive:
+        archive.add(*watched)
+        for day in range(DAYS):
+            put_watched(web.web, day)
+            archive.visit(*watched, allow_private=True, delay=0.1)
         versions = [version for url in watched for version in archive.versions(url)]
         return Archived(
             resources=len(watched),
@@ -148,23 +144,6 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
             changing=changing[0],
             diff=archive.diff(changing[0]),
         )
-
-
-def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
-    from tamias.crawl.plan.admit import Admission, same_url
-    from tamias.crawl.revisit.watches import Wanted, Watcher
-    from tamias.database.connect import Database
-    from tamias.frontier.postgres import PostgresFrontier
-
-    names = frozenset(settings.filters.session_names)
-    with closing(Database(place.data, place.db)) as database, closing(database.session()) as session:
-        watcher = Watcher(
-            session, PostgresFrontier(session, same_url=same_url(names)), Admission(settings, ())
-        )
-        if again:
-            watcher.visit_now([Seed(address=url) for url in urls])
-        else:
-            watcher.add([Wanted(url=url) for url in urls], by_user=True)
 
 
 def _silent(_: CrawlSnapshot) -> None:
