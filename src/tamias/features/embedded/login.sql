@@ -2,11 +2,11 @@
 -- already stays. A blank line ends a statement there, so none has one inside. :verifier is filled in by login.py.
 
 -- name: make_roles
--- The owner, who logs in, and the roles that processes and strategies act as, which nobody logs in as.
+-- The owner, who logs in, and the roles that processes, strategies and readers act as, which nobody logs in as.
 DO $$
 DECLARE name text;
 BEGIN
-    FOREACH name IN ARRAY '{tamias_owner,tamias_worker,tamias_frontier,tamias_service,tamias_strategy}'::text[] LOOP
+    FOREACH name IN ARRAY '{tamias_owner,tamias_worker,tamias_frontier,tamias_service,tamias_strategy,tamias_reader}'::text[] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE pg_roles.rolname = name) THEN
             EXECUTE format('CREATE ROLE %I', name);
         END IF;
