@@ -345,7 +345,7 @@ def test_what_cannot_be_is_said(crawled):
     made(crawled)
     for words, told in (
         (("one",), "there is a snapshot 'one' already"),
-        (("a/b",), "no name"),
+        (("a/b",), "cannot be a name"),
         (("none", "--at", "2001-01-01"), "would be empty"),
         (("none", "--at", "2101-01-01"), "still to come"),
         (("show", "none"), "there is no snapshot 'none'"),

@@ -7,7 +7,8 @@ import pytest
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import ArchiveReader
-from tamias.features.snapshots.make import SnapshotPlan, make_snapshot
+from tamias.features.snapshots.entries import SnapshotAbout
+from tamias.features.snapshots.make import make_snapshot
 from tests.integration.serve.conftest import DAY, START
 
 BROWSER = {"accept": "text/html"}
@@ -19,11 +20,12 @@ def snapshot(filled):
     filled.put("http://mirror.example/one.csv", b"id\n77\n", b"id\n78\n")
     filled.put("http://mirror.example/two.csv", b"id\n78\n", start=START + 5 * DAY)
     with ArchiveReader(filled.data) as archive:
-        plan = SnapshotPlan(
-            name="2026-q1", at=START + 10 * DAY, hosts=("mirror.example",), title=TITLE, creators=("A", "B"),
-            publisher="P", doi="10.5072/x",
+        at = START + 10 * DAY
+        plan = SnapshotAbout(
+            name="2026-q1", at=rfc3339(at), hosts=("mirror.example",), title=TITLE, description="",
+            creators=("A", "B"), publisher="P", doi="10.5072/x",
         )  # fmt: skip
-        return make_snapshot(archive, plan)
+        return make_snapshot(archive, plan, at)
 
 
 def test_a_snapshot_has_a_page_that_says_how_to_cite_it(client, snapshot):

@@ -62,57 +62,40 @@ _FROM_INSIDE: Final = frozenset(map(term, ("problem", "renamedGraph", "originalN
 """Words of documents themselves: not in the provenance, which stays when a document is taken down."""
 
 
-class SnapshotPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a snapshot: its content and its description."""
-
-    name: str
-    at: int
-    urls: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    portals: tuple[str, ...] = ()
-    latest: bool = False
-    reserved: bool = False
-    title: str | None = None
-    description: str | None = None
-    creators: tuple[str, ...] = ()
-    publisher: str | None = None
-    doi: str | None = None
-    licence: str | None = None
-
-    @property
-    def is_filtered(self) -> bool:
-        """Return whether something else than everything is chosen."""
-        return bool(self.urls or self.hosts or self.portals)
-
-
-def make_snapshot(archive: ArchiveReader, plan: SnapshotPlan) -> CorpusSnapshot:
+def make_snapshot(archive: ArchiveReader, plan: SnapshotAbout, at: int) -> CorpusSnapshot:
     """Makes a snapshot, all of it or nothing. Others may write meanwhile; what they bring is not in it.
+
+    The plan says what is chosen and how it is described; what it leaves empty is filled in.
 
     Raises `UsageError` for a name that is taken, `NotArchived` where there is nothing to name, and
     `SegmentError` where a graph is damaged.
     """
     if NAME.fullmatch(plan.name) is None:
         raise UsageError(f"{plan.name!r} cannot be a name: use at most 100 letters, digits, '.', '_' and '-'")
-    if plan.at > archive.session.now():
-        raise UsageError(f"{rfc3339(plan.at)} is still to come: a snapshot is of a time that is over")
+    if at > archive.session.now():
+        raise UsageError(f"{plan.at} is still to come: a snapshot is of a time that is over")
     if any(each.about.name == plan.name for each in list_snapshots(archive.session)):
         raise UsageError(f"there is a snapshot '{plan.name}' already; snapshots never change: name another")
     with (
         TemporaryDirectory(prefix="tamias-snapshot-", ignore_cleanup_errors=True) as folder,
         closing(archive.database.session()) as second,
     ):
-        return _Making(archive, second, plan, Path(folder)).run()
+        return _Making(archive, second, plan, at, Path(folder)).run()
 
 
 class _Making:
     """A snapshot while it is made."""
 
-    def __init__(self, archive: ArchiveReader, second: Session, plan: SnapshotPlan, folder: Path) -> None:
+    def __init__(
+        self, archive: ArchiveReader, second: Session, plan: SnapshotAbout, at: int, folder: Path
+    ) -> None:
         self._archive = archive
         self._session = archive.session
         self._second = second
         """For a long answer of the database, while the first session is asked other things."""
         self._plan = plan
+        self._at = at
+        self._is_filtered = bool(plan.urls or plan.hosts or plan.portals)
         self._folder = folder
         self._gate = UsageGate(archive.session, () if plan.reserved else BULK)
         self._licences = LicenceSummary()
@@ -126,8 +109,9 @@ class _Making:
         entries.add(map(entry_line, self._versions()))
         entries.add(map(entry_line, self._graphs()))
         if not self._counts["versions"] and not self._counts["graphs"]:
-            when = rfc3339(self._plan.at)
-            raise NotArchived(f"nothing of that was in the archive at {when}; a snapshot would be empty")
+            raise NotArchived(
+                f"nothing of that was in the archive at {self._plan.at}; a snapshot would be empty"
+            )
         manifest = self._spooled("manifest", entries.pieces())
         provenance = self._spooled("provenance", self._provenance(manifest).pieces())
         licences = self._licences.rows()
@@ -143,15 +127,12 @@ class _Making:
 
     def _about(self, manifest: str, provenance: str) -> SnapshotAbout:
         plan, counts = self._plan, self._counts
-        when = rfc3339(plan.at)
         statements = f"{counts['graphs']} graphs with {counts['statements']} statements"
         publisher = plan.publisher or "Tamias"
         versions = f"{counts['versions']} versions of {counts['resources']} resources of the Web and "
-        summary = f"{versions if counts['versions'] else ''}{statements}, as of {when}."
-        return shown(
-            SnapshotAbout,
+        summary = f"{versions if counts['versions'] else ''}{statements}, as of {plan.at}."
+        return msgspec.structs.replace(
             plan,
-            at=when,
             title=plan.title or f"Snapshot {plan.name}",
             description=plan.description or summary,
             creators=plan.creators or (publisher,),
@@ -179,10 +160,10 @@ class _Making:
 
     def _of(self, resource: Resource, versions: Sequence[Version]) -> list[Version]:
         """The versions of a resource that are in the snapshot."""
-        known = [version for version in versions if version.captured_at <= self._plan.at]
+        known = [version for version in versions if version.captured_at <= self._at]
         wanted = known[-1:] if self._plan.latest else known
         chosen = [version for version in wanted if self._gate.passes(version.capture)]
-        if self._plan.is_filtered:
+        if self._is_filtered:
             self._chosen |= {resource.url, *(version.capture for version in chosen)}
         self._counts["versions"] += len(chosen)
         self._counts["version_bytes"] += sum(version.byte_size for version in chosen)
@@ -190,7 +171,7 @@ class _Making:
 
     def _resources(self) -> Iterator[Resource]:
         plan, archive = self._plan, self._archive
-        if not plan.is_filtered:
+        if not self._is_filtered:
             yield from archive.resources()
             return
         seen: set[str] = set()
@@ -208,7 +189,7 @@ class _Making:
         with SegmentReader(
             segments_of(self._session, self._archive.data), committed_lengths(self._session)
         ) as reader:
-            for held in documents_at(self._second, self._plan.at):
+            for held in documents_at(self._second, self._at):
                 if not self._has(held) or not self._gate.passes(held.capture):
                     continue
                 licences: dict[str, None] = {}
@@ -221,7 +202,7 @@ class _Making:
     def _has(self, held: HeldDocument) -> bool:
         plan, url = self._plan, held.document
         return (
-            not plan.is_filtered
+            not self._is_filtered
             or url in self._chosen
             or held.capture in self._chosen
             or url in map(fetch_url, plan.urls)
@@ -260,7 +241,7 @@ class _Making:
         self, cursor: Cursor, snapshot: CorpusSnapshot, prepared: Sequence[Prepared], manifest: Body
     ) -> None:
         insert_blobs(cursor, prepared)
-        add_snapshot(cursor, snapshot, self._plan.at)
+        add_snapshot(cursor, snapshot, self._at)
         for some in entries_in(_lines(manifest), PINS_AT_ONCE):
             pin_captures(cursor, self._plan.name, {entry.capture for entry in some})
 

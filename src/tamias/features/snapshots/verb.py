@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamias.access import audited
-from tamias.archive.moments import milliseconds
+from tamias.archive.moments import milliseconds, rfc3339
 from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
 from tamias.cli.console.output import to_output
 from tamias.model.errors import TamiasError, UsageError
@@ -82,15 +82,17 @@ def make(
 
     Example: tamias snapshot 2026-q4 --at 2026-12-31 --creator "City of Exampleton"
     """
-    from tamias.features.snapshots.make import SnapshotPlan, make_snapshot
+    from tamias.features.snapshots.entries import SnapshotAbout
+    from tamias.features.snapshots.make import make_snapshot
 
     if name in command.commands:
         raise UsageError(f"'{name}' is an action of 'tamias snapshot'; choose another name")
     with archive_at(place) as archive:
         when = archive.session.now() if at is None else milliseconds(at)
-        plan = SnapshotPlan(name=name, at=when, **chosen)
+        chosen |= {each: chosen[each] or "" for each in ("title", "description", "publisher")}
+        plan = SnapshotAbout(name=name, at=rfc3339(when), **chosen)
         with audited(archive.session, place.data, "snapshot make", [name]):
-            made = make_snapshot(archive, plan)
+            made = make_snapshot(archive, plan, when)
     for reason, count in made.about.left_out.items():
         click.echo(f"left out {count}: {reason}; --include-reserved includes them", err=True)
     _tell(place, made)
