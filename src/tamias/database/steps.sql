@@ -122,8 +122,10 @@ ALTER TABLE portal ADD COLUMN found text COLLATE "C";       -- the portal that w
 ALTER TABLE portal ADD COLUMN named_by text COLLATE "C";    -- the query that names its datasets
 INSERT INTO portal (url, kind, first_seen, state)
 SELECT DISTINCT ON (url.url) url.url, substring(tags.tag FROM 6), url.first_seen, 'active'
-FROM url JOIN lane ON lane.lane = url.lane CROSS JOIN unnest(lane.tags) AS tags (tag)
-WHERE url.crawl = 2 AND url.due < 9223372036854775807 AND tags.tag LIKE 'kind=%'
+FROM lane CROSS JOIN unnest(lane.tags) AS tags (tag)
+JOIN queue ON queue.lane = lane.lane AND queue.crawl = 2
+JOIN url ON url.bucket = queue.bucket AND url.qid = queue.qid AND url.crawl = 2 AND url.lane = queue.lane
+WHERE url.due < 9223372036854775807 AND tags.tag LIKE 'kind=%'
   AND tags.tag NOT IN ('kind=sitemap', 'kind=probe', 'kind=context', 'kind=robots', 'kind=dump', 'kind=refresh',
                        'kind=requisite')
 ORDER BY url.url, tags.tag = 'kind=portal'

@@ -159,3 +159,30 @@ def test_data_from_before_the_first_schema_names_the_commit_that_upgrades_it(
 def test_no_two_steps_have_one_number():
     numbers = [step.number for step in migrations()]
     assert numbers == list(range(FIRST, FIRST + len(numbers)))
+
+
+def test_portals_that_were_watched_before_they_could_be_steered_are_harvested_on(database):
+    old = database("portals")
+    migrate(old, create=True, buckets=4, upto=83)
+    old.execute("INSERT INTO lane (lane, tags) VALUES (5, '{kind=ckan}'), (6, '{kind=portal}'), (7, '{x}')")
+    old.execute("INSERT INTO portal (url, kind, first_seen) VALUES ('http://page.example/', 'schema.org', 1)")
+    watched = [("a", 5, 9), ("a", 6, 9), ("b", 6, 9), ("stopped", 5, 2**63 - 1), ("file", 7, 9)]
+    for uid, (name, lane, due) in enumerate(watched):
+        for crawl in (1, 2) if name == "b" else (2,):
+            old.execute(
+                "INSERT INTO queue (bucket, qid, crawl, lane, next_due) VALUES (1, %s, %s, %s, 1)"
+                " ON CONFLICT DO NOTHING",
+                [uid, crawl, lane],
+            )
+            old.execute(
+                "INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, url)"
+                " VALUES (1, %s, %s, %s, %s, %s, 3, 0.5, %s)",
+                [uid, crawl, lane, uid, due, f"http://{name}.example/"],
+            )
+    migrate(old, create=False, buckets=4)
+    found = old.execute("SELECT url, kind, state FROM portal ORDER BY url").fetchall()
+    assert found == [
+        ("http://a.example/", "ckan", "active"),
+        ("http://b.example/", "portal", "active"),
+        ("http://page.example/", "schema.org", None),
+    ]
