@@ -15,8 +15,7 @@ import psycopg
 
 from tamias.database.embedded_server import DATABASE, OWNER, Embedded, clusters, wait_until_unused
 from tamias.features.embedded import server
-from tamias.features.embedded.login import run_single_session
-from tamias.features.embedded.server import server_account
+from tamias.features.embedded.server import run_single_session, server_account
 
 _TESTER = "tester"
 _NEW = "untouched"

@@ -135,7 +135,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the embedded database asks for a password",
-        "features/embedded/login.py",
+        "features/embedded/server.py",
         "{OWNER} scram-sha-256",
         "{OWNER} trust",
         ("integration/database/test_login.py::test_nobody_but_the_owner_with_its_password_gets_in",),
@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the login to the embedded database is for one database",
-        "features/embedded/login.py",
+        "features/embedded/server.py",
         "local {DATABASE} {OWNER} scram",
         "local all all scram",
         ("integration/database/test_login.py::test_the_owner_gets_in_at_its_database_only",),

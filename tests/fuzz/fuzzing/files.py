@@ -7,7 +7,7 @@ from fuzzing.documents import scratch
 from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.sniff import found_charset, found_type
-from tamias.features.ftp.listing import TooLong, bare_line, listing, machine_line, plain_line
+from tamias.features.ftp.fetcher import TooLong, bare_line, listing, machine_line, plain_line
 from tamias.features.warc.cdxj import line, parsed
 from tamias.features.warc.seeds import WarcSeeds
 from tamias.model.capture import Body

@@ -5,7 +5,7 @@ import struct
 
 import msgspec
 
-from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
+from tamias.crawl.sandbox.sandbox import FrameError, Frames, answers, orders
 from tamias.features.remote_workers import wire
 from tamias.features.remote_workers.grpc.connection import CallError, message
 from tamias.features.urlfrontier.puts import parsed

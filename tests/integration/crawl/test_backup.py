@@ -12,9 +12,8 @@ import zstandard
 
 from tamias.database.connect import Database
 from tamias.database.migrate import FIRST, LAST_TO_UPGRADE, migrations
-from tamias.features.backup import backup as backup_files
 from tamias.features.backup import backup as taking
-from tamias.features.backup.folder import BackupFolder
+from tamias.features.backup.backup import BackupFolder
 from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30
@@ -178,12 +177,12 @@ def test_a_backup_that_is_killed_leaves_the_earlier_one(archive, restored, kill,
 
 
 def test_a_backup_that_was_cut_off_goes_on_with_the_next_file(archive, restored, tmp_path, monkeypatch):
-    saved, idle = [], []
+    saved, idle, save_file = [], [], taking.save_file
 
     def save(place, file, known):
         if len(saved) == 2:
             raise ConnectionAbortedError
-        saved.append(backup_files.save_file(place, file, known))
+        saved.append(save_file(place, file, known))
         # No transaction is open while files are copied: it would hold up the database's cleaning.
         idle.append(
             session.fetch_one(b"SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in tr%'")

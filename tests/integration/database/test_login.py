@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tamias.database.connect import Database
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
-from tamias.features.embedded import login, server
+from tamias.features.embedded import server
 from tamias.features.embedded.server import Server, server_account
 from tamias.features.strategy.build import ROLE
 from tamias.model.errors import DataInUse
@@ -311,12 +311,12 @@ def test_a_conversion_can_end_between_any_two_steps(old_place, monkeypatch, mome
             raise Killed
         real_run(*words, **named)
 
-    real_write, real_run = login._write, login.run_as_superuser
+    real_write, real_run = server._write, server.run_as_superuser
     with monkeypatch.context() as patch:
-        patch.setattr(login, "_write", write)
-        patch.setattr(login, "run_as_superuser", run)
+        patch.setattr(server, "_write", write)
+        patch.setattr(server, "run_as_superuser", run)
         with pytest.raises(Killed):
-            login.ready_login(cluster_of(old_place), server.newest(), server_account(pg_folder))
+            server.ready_login(cluster_of(old_place), server.newest(), server_account(pg_folder))
     assert ("pg_hba.conf" in written) == (moment == "after the session")
     assert_converted(old_place)
 

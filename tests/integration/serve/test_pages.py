@@ -12,7 +12,7 @@ import pytest
 
 from tamias.archive.versions.resources import add_suspects
 from tamias.features.dcat.profiles import keep_profiles
-from tamias.features.quality.rows import measure_resources
+from tamias.features.quality.metrics import measure_resources
 from tamias.features.tables.body import profile
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.capture import new_capture_id

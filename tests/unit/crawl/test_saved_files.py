@@ -2,8 +2,14 @@
 
 import pytest
 
-from tamias.features.backup.backup import FileGone, Needed, restore_file, save_file
-from tamias.features.backup.folder import BackupDamaged, BackupFolder
+from tamias.features.backup.backup import (
+    BackupDamaged,
+    BackupFolder,
+    FileGone,
+    Needed,
+    restore_file,
+    save_file,
+)
 
 PACK = "blobs/0.pack"
 CONTENT = bytes(range(256)) * 4

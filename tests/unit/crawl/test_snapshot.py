@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tamias.features.backup.folder import (
+from tamias.features.backup.backup import (
     FORMAT,
     BackupDamaged,
     BackupFolder,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.features.ftp.listing import DirectoryEntry, TooLong, bare_line, listing, machine_line, plain_line
+from tamias.features.ftp.fetcher import DirectoryEntry, TooLong, bare_line, listing, machine_line, plain_line
 
 FORMS = [machine_line, plain_line, bare_line]
 

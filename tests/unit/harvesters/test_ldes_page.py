@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.features.ldes.page import Lead, tree_page
+from tamias.features.ldes.harvester import Lead, tree_page
 
 URL = "http://a.example/page"
 PREFIXES = """

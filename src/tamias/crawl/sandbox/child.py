@@ -10,7 +10,7 @@ import msgspec
 
 from tamias.crawl.analysis.analysers import ContextCache, most_unpacked
 from tamias.crawl.analysis.extractor import Extractor, ReadingState, Wanting
-from tamias.crawl.sandbox.frames import (
+from tamias.crawl.sandbox.sandbox import (
     Broke,
     Context,
     DocumentEnd,

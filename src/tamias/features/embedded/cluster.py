@@ -4,7 +4,7 @@ A cluster appears under its name only when it is complete, so a crash or a full 
 half-made.
 
 initdb and the migrations run once for a machine, and later clusters are copies of that one. It holds no
-password and lets nobody in: `login.py` sees to that in each copy.
+password and lets nobody in: `ready_login` in `server.py` sees to that in each copy.
 """
 
 import ctypes
@@ -25,8 +25,17 @@ from tamias.database.disk import alone, private, sync_path, write_all
 from tamias.database.embedded_server import OWNER, SUPERUSER, clusters
 from tamias.database.migrate import feature_steps, migrations, newest_of_features, rights
 from tamias.features.embedded import server
-from tamias.features.embedded.login import make_owner, ready_login, run_as_superuser, run_single_session
-from tamias.features.embedded.server import SERVER_SECONDS, Binaries, ServerAccount, run_program, server_lock
+from tamias.features.embedded.server import (
+    SERVER_SECONDS,
+    Binaries,
+    ServerAccount,
+    make_owner,
+    ready_login,
+    run_as_superuser,
+    run_program,
+    run_single_session,
+    server_lock,
+)
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
 _INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")

@@ -1,5 +1,5 @@
 -- The login of an embedded cluster, set up by its superuser in a single session, in one transaction. What is done
--- already stays. A blank line ends a statement there, so none has one inside. :verifier is filled in by login.py.
+-- already stays. A blank line ends a statement there, so none has one inside. :verifier is filled in by server.py.
 
 -- name: make_roles
 -- The owner, who logs in, and the roles that processes, strategies and readers act as, which nobody logs in as.

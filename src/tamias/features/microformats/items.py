@@ -9,19 +9,22 @@ from typing import Any
 from lxml import etree
 
 from tamias.features.microformats import values
-from tamias.features.microformats.names import (
+from tamias.features.microformats.values import (
     Property,
     RepeatedTextError,
     Root,
     TextSource,
+    Value,
     children,
+    date_of,
+    is_time,
     matching,
     properties_of,
+    read_value,
     root_of,
     tag,
     words,
 )
-from tamias.features.microformats.values import Value, date_of, is_time, read_value
 
 _MAX_INCLUDES = 1000
 _COST = 10

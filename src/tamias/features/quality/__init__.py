@@ -10,6 +10,6 @@ FEATURE = Feature(
     about="measures the quality of what portals describe and deliver",
     module=__name__,
     requires=("dcat",),
-    chores={"quality": f"{__name__}.rows:measure"},
-    claims={"quality": f"{__name__}.rows:note_claims"},
+    chores={"quality": f"{__name__}.metrics:measure"},
+    claims={"quality": f"{__name__}.metrics:note_claims"},
 )

@@ -16,7 +16,7 @@ from tamias.archive.versions.resources import (
     note_visits,
     put_resources,
 )
-from tamias.features.quality.rows import note_claims
+from tamias.features.quality.metrics import note_claims
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import host, url_key

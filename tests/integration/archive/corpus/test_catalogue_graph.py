@@ -8,7 +8,7 @@ from tamias.features.dcat import stream
 from tamias.features.dcat.measures import METRICS
 from tamias.features.dcat.stream import catalogue_quads, quads_of_heads, quads_of_resources, quads_of_versions
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases
-from tamias.features.quality.rows import measure_portals, measure_resources
+from tamias.features.quality.metrics import measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
 BASES = CatalogueBases(service="https://archive.example.org")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tamias.features.dcat.measures import read_measures, record_id
-from tamias.features.quality.rows import measure_portals, measure_resources
+from tamias.features.quality.metrics import measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
 PORTAL = "https://portal.example.org/"
