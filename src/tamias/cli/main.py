@@ -13,7 +13,7 @@ from tamias import __version__
 from tamias.core import CORE
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.process import end_process, open_missing_streams
-from tamias.plugins import load_target, verbs
+from tamias.plugins import load_target, parts, verbs
 
 _COLLECTED_AFTER = 20_000
 """Objects made and not yet dropped: most are modules, and with Python's 700 a quarter of the start of a crawl
@@ -80,6 +80,10 @@ def run(command: click.Command, name: str) -> NoReturn:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            sink = error.option_name[2:]
+            if sink in {*parts("graph_sinks"), *parts("crawl_sinks")}:
+                error = click.NoSuchOption(error.option_name, None, [f"--sink {sink}"], error.ctx)
         error.show()
         sys.exit(error.exit_code)
     except TamiasError as error:

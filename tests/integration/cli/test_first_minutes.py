@@ -188,6 +188,8 @@ def test_a_stranger_makes_mistakes_and_reads_what_to_type_instead(terminal, web)
         ("crawl",): (2, "'tamias crawl https://example.org/data.ttl'"),
         ("crawl", "local.ttl"): (2, "'tamias read local.ttl'"),
         ("add", "local.ttl"): (2, "'tamias add --file local.ttl'"),
+        ("crawl", "ckan:data.example"): (2, "write ckan:https://data.example/"),
+        ("crawl", web.url("/a.ttl"), "--warc"): (2, "--sink warc"),
         ("crawl", web.url("/a.ttl"), "--depth", "two"): (2, "'two' is not a valid whole number"),
         ("crawl", web.url("/a.ttl"), "--max-time", "5x"): (2, "write 300 (seconds), 5m, 2h or 1d"),
         ("crawl", web.url("/a.ttl"), "--sink", "parquet"): (

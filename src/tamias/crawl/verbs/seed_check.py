@@ -66,6 +66,9 @@ def seed_problem(seed: Seed, admission: Admission) -> str | None:
     except UrlError as error:
         return str(error)
     if (refusal := admission.refusal(url, 0)) is not None:
+        kind, _, rest = url.partition(":")
+        if not rest.startswith("//") and _unknown_kind(kind) is None:
+            return f"{url} has no address: write {kind}:https://{rest}/"
         return f"the seed {url} is excluded: {refusal}"
     return None if seed.kind in (None, SITEMAP) else _unknown_kind(seed.kind)
 

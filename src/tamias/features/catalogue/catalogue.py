@@ -48,6 +48,8 @@ _LOG = logging.getLogger("tamias.catalogue")
 _PLACE = re.compile(r"\berror at (\d+):(\d+): ")
 _TOKEN = re.compile(r"""\[(?:'[^']*'|[^\]'])*\]|"(?:\\.|[^"\\])*"|[^,\[\]"]*[^,\[\]"\s]""", re.DOTALL)
 """Of what a parser expected: a set of characters, a text in quotes, a word or a remark."""
+_PATTERN_TOKENS = {"[_]", "BIND", "FILTER", "GRAPH", "LATERAL", "MINUS", "OPTIONAL", "SERVICE", "VALUES"}
+"""Tokens that the parser expects where a pattern cannot continue, whatever is missing."""
 _MOST_TOKENS = 6
 _REMARKS = {"Prefix not found": "a prefix is not declared; begin with 'PREFIX name: <namespace>'"}
 _USUAL = ServeSettings()
@@ -374,6 +376,8 @@ def in_the_users_text(message: str) -> str:
     'not valid SPARQL, near line 1, column 1: expected CONSTRUCT or another keyword'
     >>> in_the_users_text("error at 2:9: expected one of Prefix not found, ['%'], ['A' ..= 'Z' |\\n'a']")
     "not valid SPARQL, near line 2, column 9: a prefix is not declared; begin with 'PREFIX name: <namespace>'"
+    >>> in_the_users_text("error at 2:20: expected one of LATERAL, SERVICE, [_]")
+    'not valid SPARQL, near line 2, column 20: a triple pattern is incomplete, or a keyword is misspelt'
     """
     found = _PLACE.search(message)
     if found is None:
@@ -396,6 +400,8 @@ def _expected(tokens: list[str]) -> str:
     remarks = [_REMARKS.get(each, each) for each in tokens if each[0].isupper() and " " in each]
     if remarks:
         return "; ".join(remarks)
+    if {*tokens, "[_]"} <= _PATTERN_TOKENS:
+        return "a triple pattern is incomplete, or a keyword is misspelt"
     words = sorted((each for each in tokens if each[0] != "["), key=lambda each: not each[0].isalpha())
     if len(words) > _MOST_TOKENS:
         words = [*words[:_MOST_TOKENS], "something else"]
