@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.verbs import library
-from tamias.crawl.verbs.crawl import CrawlKeywords, start_crawl
+from tamias.crawl.verbs.crawl import CrawlKeywords, RunKeywords, start_crawl
 from tamias.crawl.verbs.library import ArchivedResource
 from tamias.crawl.verbs.read import Reading, Source
 from tamias.crawl.verbs.read import read as read_now
@@ -30,19 +30,9 @@ T = TypeVar("T")
 AT_ONCE = 500
 
 
-async def crawl(
-    *seeds: str,
-    data: str | os.PathLike[str] = "tamias-data",
-    db: str | None = None,
-    config: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    again: bool = False,
-    **options: Unpack[CrawlKeywords],
-) -> CrawlSnapshot:
+async def crawl(*seeds: str, **options: Unpack[RunKeywords]) -> CrawlSnapshot:
     """Crawl from the seeds until nothing is left, as `tamias.crawl`."""
-    async with start_crawl(
-        *seeds, data=data, db=db, config=config, name=name, again=again, **options
-    ) as running:
+    async with start_crawl(*seeds, **options) as running:
         return [now async for now in running][-1]
 
 

@@ -258,3 +258,12 @@ def test_every_metric_of_the_alerting_rules_is_exported():
     assert [name for name in used if f'"{name}"' not in source] == []
     kinds = {kind for rule in rules for kind in re.findall(r'kind="(\w+)"', rule["expr"])}
     assert kinds == set(get_args(AlertKind))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda each: each.name)
+def test_a_unit_has_a_ceiling_of_memory_and_outlives_a_sandbox(unit):
+    """Without the policy, systemd ends the whole unit when the kernel ends one of its processes."""
+    lines = unit.read_text().splitlines()
+    assert {"MemoryMax=75%", "OOMPolicy=continue"} <= {
+        *lines[lines.index("[Service]") : lines.index("[Install]")]
+    }

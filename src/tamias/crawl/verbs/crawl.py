@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.verbs.crawl_run import CrawlRun
@@ -52,6 +52,18 @@ class CrawlKeywords(TypedDict, total=False):
     store: str
 
 
+class RunKeywords(CrawlKeywords, total=False):
+    """The options of `tamias.crawl`: where the data and the settings are, and the options of the crawl."""
+
+    data: str | os.PathLike[str]
+    """The data directory. [tamias-data]"""
+    db: str | None
+    config: str | os.PathLike[str] | None
+    name: str | None
+    """As `--crawl` has it."""
+    again: bool
+
+
 _TABLES = {
     **dict.fromkeys(("scope", "include", "exclude"), "filters"),
     **dict.fromkeys(("delay", "concurrency", "contact", "resolve"), "fetch"),
@@ -70,7 +82,7 @@ class RunningCrawl:
     """
 
     def __init__(
-        self, place: RunPlace, name: str | None, options: CrawlKeywords, seeds: Sequence[str], work: "Work"
+        self, place: RunPlace, name: str | None, options: dict[str, Any], seeds: Sequence[str], work: "Work"
     ) -> None:
         """Check options and seeds, and begin. Raises `UsageError` for what is no seed."""
         flags = {f"{_TABLES.get(key, 'crawl')}__{key}": value for key, value in options.items()}
@@ -171,19 +183,14 @@ Work = Callable[[CrawlRun, list[Seed], list[SeedFile]], CrawlSnapshot]
 """What a run does with its seeds."""
 
 
-def start_crawl(
-    *seeds: str,
-    data: str | os.PathLike[str] = "tamias-data",
-    db: str | None = None,
-    config: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    again: bool = False,
-    **options: Unpack[CrawlKeywords],
-) -> RunningCrawl:
+def start_crawl(*seeds: str, **options: Unpack[RunKeywords]) -> RunningCrawl:
     """Start a crawl and return at once: use it in `with`, which stops it at the end of the block.
 
-    The arguments are those of `crawl`.
+    The options are those of `crawl`.
     """
+    given: dict[str, Any] = {**options}
+    data, db, config, name = (given.pop(each, None) for each in ("data", "db", "config", "name"))
+    again = bool(given.pop("again", False))
 
     def work(run: CrawlRun, named: list[Seed], imports: list[SeedFile]) -> CrawlSnapshot:
         end = run.crawl(named, imports, again=again)
@@ -192,30 +199,21 @@ def start_crawl(
             _log.warning("%s: %s: %s", without_password(seed.url), seed.outcome.word, seed.reason)
         return end.snapshot
 
-    place = RunPlace(Path(data), db, Path(config) if config is not None else None)
-    return RunningCrawl(place, name, options, seeds, work)
+    place = RunPlace(Path(data or "tamias-data"), db, None if config is None else Path(config))
+    return RunningCrawl(place, name, given, seeds, work)
 
 
-def crawl(
-    *seeds: str,
-    data: str | os.PathLike[str] = "tamias-data",
-    db: str | None = None,
-    config: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    again: bool = False,
-    **options: Unpack[CrawlKeywords],
-) -> CrawlSnapshot:
+def crawl(*seeds: str, **options: Unpack[RunKeywords]) -> CrawlSnapshot:
     """Crawl from the seeds until nothing is left, as `tamias crawl` does, and return how it ended.
 
-    Called again, it resumes; without seeds too. `data`, `db` and `config` are the command's options, `name`
-    its `--crawl`. What is not named stays as it was in the last run. A URL that cannot be fetched raises
-    nothing: see `outcomes` and `reasons`; the logger `tamias` warns of seeds. Raises a `TamiasError` for
-    anything else.
+    Called again, it resumes; without seeds too. What is not named stays as it was in the last run. A URL that
+    cannot be fetched raises nothing: see `outcomes` and `reasons`; the logger `tamias` warns of seeds. Raises
+    a `TamiasError` for anything else.
     """
-    with start_crawl(*seeds, data=data, db=db, config=config, name=name, again=again, **options) as running:
+    with start_crawl(*seeds, **options) as running:
         return running.wait()
 
 
 def revisit(place: RunPlace, urls: Sequence[str], options: CrawlKeywords) -> RunningCrawl:
     """Start to visit watched URLs; without any, all that are due."""
-    return RunningCrawl(place, None, options, urls, lambda run, seeds, _: run.revisit(seeds))
+    return RunningCrawl(place, None, {**options}, urls, lambda run, seeds, _: run.revisit(seeds))
