@@ -70,6 +70,8 @@ def test_what_is_no_seed_is_refused_before_anything_is_made(tmp_path):
         library.crawl("example.org", data=tmp_path / "data")
     with pytest.raises(errors.ConfigError, match="whole number"):
         library.crawl("http://example.org/", data=tmp_path / "data", depth="deep")
+    with pytest.raises(errors.UsageError, match=r"'dept'.*'depth'"):
+        library.crawl("http://example.org/", data=tmp_path / "data", dept=1)
     with pytest.raises(errors.UsageError, match="nothing to crawl"):
         library.crawl(data=tmp_path / "data")
     assert not (tmp_path / "data").exists()

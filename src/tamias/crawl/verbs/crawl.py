@@ -15,6 +15,7 @@ from tamias.crawl.verbs.crawl_run import CrawlRun
 from tamias.crawl.verbs.import_seeds import SeedFile, named_seeds, split_seeds
 from tamias.crawl.verbs.run_policy import RunPlace
 from tamias.crawl.worker.fork_server import use_own_servers
+from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 from tamias.model.url import without_password
 
@@ -84,7 +85,11 @@ class RunningCrawl:
     def __init__(
         self, place: RunPlace, name: str | None, options: dict[str, Any], seeds: Sequence[str], work: "Work"
     ) -> None:
-        """Check options and seeds, and begin. Raises `UsageError` for what is no seed."""
+        """Check options and seeds, and begin. Raises `UsageError` for what is none."""
+        for unknown in options.keys() - CrawlKeywords.__annotations__:
+            raise UsageError(
+                f"a crawl has no option '{unknown}'; it has {list(CrawlKeywords.__annotations__)}"
+            )
         flags = {f"{_TABLES.get(key, 'crawl')}__{key}": value for key, value in options.items()}
         self._run = CrawlRun(place, flags, name, drive=self._drive, tell=_log.warning, note=_log.info)
         single, _, imports = split_seeds(seeds, ())
