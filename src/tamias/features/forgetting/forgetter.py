@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from tamias import plugins
 from tamias.archive.blobs import BlobWriter
@@ -17,7 +16,7 @@ from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, fr
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.blobs.table import read_blobs
 from tamias.archive.captures import count_buckets
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import digits, rfc3339
 from tamias.archive.tombstones import Tombstone, marks_key, spellings, under_way
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.database.advisory import alone_on_database
@@ -205,7 +204,10 @@ class Forgetter:
         left = self._rows.fetch_all(SQL["captures_left"])
         if not left:
             return
-        erased, remains = self._files.erase_warc(DroppedRecords(left))
+        dropped = {(url, sha256, digits(at)) for url, at, sha256 in left}
+        erased, remains = self._files.erase_warc(
+            lambda url, sha256, date: (url, sha256, timestamp(date)) in dropped
+        )
         self._done.warc_records += erased
         self._done.remains += remains
         reached("retention-warc")
@@ -254,25 +256,14 @@ class UnwantedRecords:
 
     def __call__(self, url: str, sha256: str, date: str) -> bool:
         """Judge by URL, SHA-256 of the payload, and WARC date or its digits, as precise as they are."""
-        digits = re.sub(r"\D", "", date)[:17]
+        moment = re.sub(r"\D", "", date)[:17]
         for tombstone, bodies in self._of_url.get(url, ()):
             if tombstone.number is not None:
                 if sha256 in bodies:
                     return True
-            elif tombstone.blocked or digits <= re.sub(r"\D", "", rfc3339(tombstone.at))[: len(digits)]:
+            elif tombstone.blocked or moment <= re.sub(r"\D", "", rfc3339(tombstone.at))[: len(moment)]:
                 return True
         return False
-
-
-class DroppedRecords:
-    """The test whether a WARC record is of a capture that rules do not keep."""
-
-    def __init__(self, captures: Sequence[tuple[Any, ...]]) -> None:
-        self._known = {(url, sha256, timestamp(rfc3339(at))) for url, at, sha256 in captures}
-
-    def __call__(self, url: str, sha256: str, date: str) -> bool:
-        """Judge by URL, SHA-256 of the payload, and WARC date or its digits."""
-        return (url, sha256, timestamp(date)) in self._known
 
 
 def addresses(tombstone: Tombstone) -> list[str]:

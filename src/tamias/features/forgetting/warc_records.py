@@ -61,7 +61,7 @@ def erase_records(folder: Path, is_unwanted: Unwanted, also: Also | None = None)
 
 
 def _erase_in(part: WarcPart, is_unwanted: Unwanted, also: Also | None) -> int:
-    found = list(_unwanted_records(part, is_unwanted))
+    found = list(unwanted_records(part, is_unwanted, by_index=True))
     being_written = part.path.name.endswith(OPEN)
     if found:
         blank = {each.offset: blank_record(each) for each in found}
@@ -72,69 +72,37 @@ def _erase_in(part: WarcPart, is_unwanted: Unwanted, also: Also | None) -> int:
     return len(found)
 
 
-def unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
-    """The records of a file that are to be erased, found by reading all of it."""
-    if is_imported(part.name):
-        return _imported_records(part, is_unwanted)
-    return _matching(records(part.path), is_unwanted)
+def unwanted_records(
+    part: WarcPart, is_unwanted: Unwanted, *, by_index: bool = False
+) -> Iterator[WarcRecord]:
+    """The records of a file that are to be erased: unwanted ones, those that name them or that they name.
 
-
-def _unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
-    """The same by its index; only files of imports and what it does not speak of yet are read as a whole."""
-    if is_imported(part.name):
-        yield from _imported_records(part, is_unwanted)
-        return
-    end = 0
-    for stamp, entry in entries(part.index):
-        end = max(end, entry.end)
-        if is_unwanted(entry.url, sha256_of(entry.digest), stamp):
-            yield from _matching(_exchange(part.path, int(entry.offset)), is_unwanted)
-    yield from _matching(records(part.path, end), is_unwanted)
-
-
-def _imported_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
-    """The records of other crawlers that are unwanted, and those that name them or that they name.
-
-    Digests are those of the index: records may have others, or of the body as it was coded.
+    Digests are those of the index: imported records may have others, or of the body as it was coded. With
+    `by_index` only what it does not speak of is read, if it has nothing that is unwanted; all of an import.
     """
-    digests = {int(entry.offset): sha256_of(entry.digest) for _, entry in entries(part.index)}
+    known = {int(entry.offset): (stamp, entry) for stamp, entry in entries(part.index)}
+    start = 0
+    if by_index and not is_imported(part.name):
+        found = (is_unwanted(each.url, sha256_of(each.digest), stamp) for stamp, each in known.values())
+        start = 0 if any(found) else max((entry.end for _, entry in known.values()), default=0)
     unwanted: set[int] = set()
     names: set[str] = set()
-    for record in records(part.path):
+    for record in records(part.path, start):
         fields = _fields(record)
-        url, date = URN.sub("", target_of(fields)), fields.get("warc-date", "")
+        url, digest = URN.sub("", target_of(fields)), fields.get("warc-payload-digest", "")
         with suppress(UrlError):
             url = without_password(fetch_url(url))
-        if is_unwanted(url, digests.get(record.offset, ""), date):
+        if record.offset in known:
+            digest = known[record.offset][1].digest
+        if is_unwanted(url, sha256_of(digest), fields.get("warc-date", "")):
             unwanted.add(record.offset)
             names |= {fields.get("warc-record-id", ""), fields.get(_ABOUT_CAPTURE, "")} - {""}
-    for record in records(part.path) if unwanted else ():
+    for record in records(part.path, start) if unwanted else ():
         fields = _fields(record)
         named = {fields.get(name, "") for name in ("warc-record-id", _ABOUT_CAPTURE, "warc-refers-to")} - {""}
         is_capture = fields.get("warc-type") in ("warcinfo", "response", "revisit")
         is_blank = len(named) == 1 and "warc-target-uri" not in fields
         if record.offset in unwanted or (named & names and not is_capture and not is_blank):
-            yield record
-
-
-def _exchange(path: Path, start: int) -> Iterator[WarcRecord]:
-    """A response and what was written with it: up to the next response."""
-    for record in records(path, start):
-        if record.offset > start and _fields(record).get("warc-type") in ("response", "revisit", "warcinfo"):
-            return
-        yield record
-
-
-def _matching(found: Iterator[WarcRecord], is_unwanted: Unwanted) -> Iterator[WarcRecord]:
-    ids: set[str] = set()
-    for record in found:
-        fields = _fields(record)
-        if fields.get("warc-type") in ("response", "revisit", "resource"):
-            digest = sha256_of(fields.get("warc-payload-digest", ""))
-            if is_unwanted(fields.get("warc-target-uri", ""), digest, fields.get("warc-date", "")):
-                ids.add(fields.get("warc-record-id", ""))
-                yield record
-        elif fields.get(_ABOUT_CAPTURE, "") in ids:
             yield record
 
 

@@ -21,7 +21,7 @@ import msgspec
 from tamias.archive.moments import digits, rfc3339
 from tamias.content.formats import accept_for
 from tamias.database.disk import sync_path, write_all, write_errors
-from tamias.features.warc.cdxj import CdxjFields, line, mime_field, timestamp
+from tamias.features.warc.cdxj import CdxjFields, line, mime_field
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.warc_files import OPEN, WarcPart, index_path
 from tamias.features.warc.warc_records import (
@@ -356,7 +356,7 @@ class _WarcFile:
             offset=str(extent.position),
             filename=self.name,
         )
-        self.unindexed.append(line(entry, timestamp(rfc3339(extent.captured_at))))
+        self.unindexed.append(line(entry, digits(extent.captured_at)))
         return extent
 
     def sync(self) -> None:
