@@ -371,11 +371,12 @@ def test_a_wacz_and_the_records_that_a_cdx_names_are_read(fresh, tmp_path):
     assert nquads(packed) == {line(URL, "1"), line("http://data.example/b", "2")}
     row = {"url": "http://data.example/b", "filename": "a.warc.gz", "offset": str(file.offsets[1])}
     lost = {**row, "filename": "../../etc/passwd"}
-    index = "".join(f"example,data)/b 20200101000000 {json.dumps(each)}\n" for each in (row, lost))
+    wrong = [{**row, "offset": offset} for offset in (-1, 1 << 80)]
+    index = "".join(f"example,data)/b 20200101000000 {json.dumps(each)}\n" for each in (row, lost, *wrong))
     (tmp_path / "a.cdxj").write_text(index)
     named = fresh(tmp_path / "named")
     found = result(named, tmp_path / "a.cdxj")
-    assert told(found, "captures", "problems") == {"captures": 1, "problems": 1}
+    assert told(found, "captures", "problems") == {"captures": 1, "problems": 2}
     assert nquads(named) == {line("http://data.example/b", "2")}
 
 

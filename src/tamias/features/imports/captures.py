@@ -123,7 +123,7 @@ class CaptureReader:
         if source.offsets is None:
             yield from warc_blocks(file, report)
             return
-        for offset in source.offsets():
+        for offset in source.offsets:
             yield from islice(warc_blocks(file, report, offset), 1)
 
     def _record(self, source: WarcInput, block: WarcBlock) -> ImportedRecord:

@@ -3,7 +3,8 @@
 import gzip
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
@@ -33,7 +34,7 @@ class WarcInput(msgspec.Struct, frozen=True, eq=False):
     name: str
     open: Callable[[], BinaryIO]
     """It can be sought in; whoever opens it closes it."""
-    offsets: Callable[[], Iterator[int]] | None = None
+    offsets: Sequence[int] | None = None
     """Where the wanted records begin; None means all of it."""
     size: int = 0
     """In bytes, where all of it is read."""
@@ -65,7 +66,7 @@ def warc_inputs(path: Path, report: Problem, pass_over: Problem, own: Path) -> I
         raise UsageError(f"{path} is {NO_INPUT}, nor a folder of them")
 
 
-def _file(path: Path, name: str, offsets: Callable[[], Iterator[int]] | None = None) -> WarcInput:
+def _file(path: Path, name: str, offsets: Sequence[int] | None = None) -> WarcInput:
     return WarcInput(name, lambda: path.open("rb"), offsets, 0 if offsets else path.stat().st_size)
 
 
@@ -108,18 +109,16 @@ def _member(path: Path, names: tuple[str, ...]) -> BinaryIO:
 
 
 def _named_by_cdx(path: Path, report: Problem) -> Iterator[WarcInput]:
-    """Yield each file that the index names, with the offsets that it names: one pass to find the files."""
-    names = dict.fromkeys(name for name, _ in _places(path, report))
-    for name in names:
+    """Yield each file that the index names, with the offsets that it names."""
+    places: dict[str, array[int]] = {}
+    for name, offset in _places(path, report):
+        places.setdefault(name, array("q")).append(offset)
+    for name, offsets in places.items():
         found = _beside(path, name)
         if found is None:
             report(f"{path.name}: the file {name[:200]} is not beside the index; put it there")
-            continue
-        yield _file(found, found.name, lambda name=name: _offsets(path, name))  # type: ignore[misc]
-
-
-def _offsets(path: Path, wanted: str) -> Iterator[int]:
-    return (offset for name, offset in _places(path, lambda _: None) if name == wanted)
+        else:
+            yield _file(found, found.name, offsets)
 
 
 def _beside(index: Path, name: str) -> Path | None:
@@ -165,9 +164,11 @@ def _place(line: bytes, letters: list[bytes] | None) -> tuple[str, int] | None:
     try:
         if found := _CDXJ.fullmatch(line):
             entry = msgspec.json.decode(found[1], type=dict[str, Any])
-            return str(entry["filename"]), int(entry["offset"])
-        fields = line.split()
-        offset, name = (letters.index(b"V"), letters.index(b"g")) if letters else _USUAL[len(fields)]
-        return fields[name].decode("utf-8", "replace"), int(fields[offset])
+            place = str(entry["filename"]), int(entry["offset"])
+        else:
+            fields = line.split()
+            offset, name = (letters.index(b"V"), letters.index(b"g")) if letters else _USUAL[len(fields)]
+            place = fields[name].decode("utf-8", "replace"), int(fields[offset])
     except (KeyError, ValueError, IndexError, RecursionError, msgspec.DecodeError):
         return None
+    return place if 0 <= place[1] < 1 << 62 else None
