@@ -123,6 +123,16 @@ def test_what_may_not_be_made_is_refused_and_leaves_nothing(chain, serving, word
         assert steered.http.get("/api/v1/crawls/wood").status_code == 404
 
 
+@pytest.mark.parametrize("name", ["%00", "%20", "%20wood", "%C2%85", "watch", "x" * 300])
+def test_a_name_that_no_address_can_hold_is_refused(chain, serving, name):
+    with serving() as steered:
+        steered.change(name, status=400, seeds=[chain.url("/0")])
+        secret = steered.http.headers["Authorization"].removeprefix("Bearer ")
+        form = {"secret": secret, "name": "a/b", "seeds": chain.url("/0"), "do": "start"}
+        assert steered.http.post("/crawls", data=form).status_code == 400
+        assert len(steered.http.get("/api/v1/frontier").json()["crawls"]) == 2
+
+
 def test_nobody_makes_a_crawl_without_the_secret(chain, serving):
     with serving() as steered:
         address = str(steered.http.base_url)

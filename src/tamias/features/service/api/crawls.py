@@ -267,6 +267,8 @@ async def _planned(service: Service, name: str, wanted: CrawlRequest) -> CrawlPl
 
 def _plan(db: ServiceSession, name: str, own: Settings, wanted: CrawlRequest) -> CrawlPlan:
     """Check all that is wanted; nothing is changed."""
+    if not name.isprintable() or name != name.strip() or "/" in name:  # it is part of addresses
+        raise HttpProblem(400, "the name of a crawl is printable, without / and without spaces at its ends")
     number = crawl_of(db.session, name) if found_crawl(db.session, name) else None
     known = CrawlPolicy() if number is None else read_policy(db.session, number)
     flags = {
