@@ -107,11 +107,8 @@ def _unfinished(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iter
     left = f"{count_of(end.open, 'URL')} {'is' if end.open == 1 else 'are'} left"
     if not end.open:
         left = "all URLs are visited"
-    again, unless = place.command("crawl", *words), ""
-    if end.ended is Ended.PAUSED:
-        again = place.command("crawls", "resume", words[-1] if words else "default")
-        unless = ", unless its limit is reached ('tamias crawls' shows it)"
-    yield f"{why[end.ended]}; {left}; '{again}' continues{unless}"
+    unless = ", unless its limit is reached ('tamias crawls' shows it)" if end.ended is Ended.PAUSED else ""
+    yield f"{why[end.ended]}; {left}; '{place.command('crawl', *words)}' continues{unless}"
     if end.ended is Ended.WAITING and 1000 * (end.next_in or 0) > LONGEST_WAIT_MS:
         yield f"no host waits so long: a clock was wrong; '{place.command('doctor', '--repair')}' mends it"
 
