@@ -62,7 +62,7 @@ def test_closed_captures_are_neither_listed_nor_replayed_but_for_those_who_may_r
         assert client.get(f"/memento/20100101000000/{OPEN}").content == f"<p>{OPEN} in 0</p>".encode()
         old = client.get(f"/memento/20100101000000/{OLD}")
         assert (old.status_code, old.headers["location"].endswith(f"/20100301000000/{OLD}")) == (302, True)
-        for path in ("/sparql?query=ASK{}", "/api/v1/search?q=page", "/", "/api/v1/changes.atom"):
+        for path in ("/sparql?query=ASK{}", "/api/v1/search?q=page", f"/api/v1/rows?url={OPEN}", "/"):
             assert client.get(path).status_code in (303, 401), path
         with reading(client, archive) as known:
             assert listed(known, BLOCKED) == months
