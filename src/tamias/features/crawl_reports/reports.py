@@ -10,7 +10,7 @@ from typing import TextIO
 
 import msgspec
 
-from tamias.archive.captures import all_captures
+from tamias.archive.captures import all_captures, count_buckets
 from tamias.archive.moments import digits, rfc3339
 from tamias.cli.console.options import CommonOptions, session_at
 from tamias.database.sql import statements
@@ -39,7 +39,9 @@ def write_reports(
             for record in all_captures(session):
                 if record.worker != "import":
                     reports.add(record, log)
-        remaining: dict[str, int] = dict(session.fetch_all(_SQL["remaining"]))
+        remaining: Counter[str] = Counter()
+        for bucket in range(count_buckets(session)):
+            remaining.update(dict(session.fetch_all(_SQL["remaining"], {"bucket": bucket})))
     reports.write(output, remaining)
 
 
@@ -79,12 +81,12 @@ class CrawlReports:
             self._hosts[name] += 1
             self._host_bytes[name] += size
 
-    def write(self, folder: Path, remaining: dict[str, int]) -> None:
+    def write(self, folder: Path, remaining: Counter[str]) -> None:
         """Write the reports, the most frequent first."""
         names = dict.fromkeys([*(name for name, _ in self._hosts.most_common()), *self._robots, *remaining])
         seeds = ((code, "CRAWLED" if code > 0 else "NOTCRAWLED", *rest) for code, *rest in self._seed_rows())
         hosts = (
-            (self._hosts[name], self._host_bytes[name], name, self._robots[name], remaining.get(name, 0))
+            (self._hosts[name], self._host_bytes[name], name, self._robots[name], remaining[name])
             for name in names
         )
         types = ((count, self._type_bytes[kind], kind) for kind, count in self._types.most_common())
