@@ -38,8 +38,8 @@ def quoted(column: str) -> str:
 def compile_filter(text: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
     """Return SQL for a filter, with its parameters, of a table with columns of these types.
 
-    >>> compile_filter("price >= 2.5 AND NOT name ILIKE '%a''b%'", {"price": "DOUBLE", "name": "VARCHAR"})
-    ('("price" >= CAST(? AS DOUBLE) AND NOT ("name"::VARCHAR ILIKE ?))', ['2.5', "%a'b%"])
+    >>> compile_filter("a >= 2.5 AND NOT b ILIKE '%a''b%'", {"a": "DOUBLE", "b": "VARCHAR"})
+    ('("a" >= CAST(? AS DOUBLE) AND NOT ("b"::VARCHAR ILIKE CAST(? AS VARCHAR)))', ['2.5', "%a'b%"])
 
     Raises `UsageError` for anything else than the filter that the module describes.
     """
