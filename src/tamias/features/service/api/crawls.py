@@ -271,23 +271,24 @@ def _plan(db: ServiceSession, name: str, own: Settings, wanted: CrawlRequest) ->
         raise HttpProblem(400, "the name of a crawl is printable, without / and without spaces at its ends")
     number = crawl_of(db.session, name) if found_crawl(db.session, name) else None
     known = CrawlPolicy() if number is None else read_policy(db.session, number)
-    flags = {
-        _KEYS[word].replace(".", "__"): value
-        for word, value in msgspec.structs.asdict(wanted.options).items()
-        if value is not None
-    }
-    if flags.get("fetch__delay", own.fetch.delay) < own.fetch.delay:
-        raise HttpProblem(400, f"'delay' may not be less than that of the service, {own.fetch.delay:g} s")
-    if any(":" in each for each in checked(wanted.options.sinks or ())):
-        raise HttpProblem(400, "a sink with a target is set by 'tamias crawl --sink' only")
     listed = list(sent_seeds("\n".join(wanted.seeds).encode("utf-8", "replace")))
     near = [each for each in listed if each.problem is None]
     if number is None and not listed:
         raise HttpProblem(400, "a new crawl needs seeds: name at least one")
-    policy = changed_policy(known, partial(_resolved, own), flags, near)
+    policy = changed_policy(known, partial(_resolved, own), _flags(wanted.options, own), near)
     skipped = SkippedSeeds()
     seeds = usable_seeds(policy.settings, listed, skipped)
     return CrawlPlan(name, number, policy, seeds, skipped)
+
+
+def _flags(options: CrawlOptions, own: Settings) -> dict[str, Any]:
+    """Return options as flags. Raises `HttpProblem` for those that only the operator may set."""
+    if options.delay is not None and options.delay < own.fetch.delay:
+        raise HttpProblem(400, f"'delay' may not be less than that of the service, {own.fetch.delay:g} s")
+    if any(":" in each for each in checked(options.sinks or ())):
+        raise HttpProblem(400, "a sink with a target is set by 'tamias crawl --sink' only")
+    named = ((word, value) for word, value in msgspec.structs.asdict(options).items() if value is not None)
+    return {_KEYS[word].replace(".", "__"): value for word, value in named}
 
 
 def _resolved(own: Settings, **flags: Any) -> Resolved:
