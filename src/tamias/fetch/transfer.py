@@ -41,7 +41,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
-    """A body in the making. `body` ends it, `discard` makes room for another; neither leaves an open file."""
+    """A body in the making. `body` ends it, `close` makes room for another; neither leaves an open file."""
 
     def __init__(self, folder: str, memory_bytes: int) -> None:
         self._folder = folder
@@ -79,7 +79,7 @@ class Spool:
         path, self._path = self._path, None
         return Body(size=self._size, sha256=self._digest.hexdigest(), path=path)
 
-    def discard(self) -> None:
+    def close(self) -> None:
         """Forgets the body and removes its file, unless `body` has handed it over."""
         self._chunks.clear()
         self._size = 0
@@ -91,8 +91,6 @@ class Spool:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path)
             self._path = None
-
-    close = discard
 
 
 def disk_error(error: OSError, folder: str) -> Exception:
@@ -188,7 +186,7 @@ class Transfer(ABC):
         self.discarded = bytearray()
         """The beginning of a body that is not spooled."""
         self._window: tuple[float, int] | None = None
-        self._spool.discard()
+        self._spool.close()
         self._is_spooled = False
 
     def _begin(self, now: float) -> None:

@@ -472,4 +472,4 @@ def _written(found: DirectoryListing, options: HttpOptions) -> Body:
     except OSError as error:
         raise disk_error(error, options.spool_dir) from error
     finally:
-        spool.discard()
+        spool.close()
