@@ -6,7 +6,6 @@ import click
 
 from tamias.cli.console.options import CommonOptions, common, printable, say_json, setting_options
 from tamias.cli.console.progress import Display, summary
-from tamias.crawl.verbs.import_seeds import named_seeds, split_seeds
 from tamias.model.errors import LimitReached, UsageError
 from tamias.plugins import load
 
@@ -67,6 +66,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
     from tamias.crawl.verbs.crawl_run import CrawlRun
+    from tamias.crawl.verbs.seed_check import named_seeds, split_seeds
 
     def drive(supervisor: "Supervisor") -> "CrawlSnapshot":
         import asyncio

@@ -103,8 +103,9 @@ def test_the_keeper_of_the_database_loads_while_seeds_are_read(terminal):
 def test_what_was_typed_is_checked_without_the_library_of_the_database():
     """It takes a third of a second to load on a slow machine, and the database starts meanwhile."""
     checks = (
-        "import sys; from tamias.cli.crawl import named_seeds; from tamias.settings import Settings; "
+        "import sys; from tamias.settings import Settings; "
         "from tamias.crawl.verbs.crawl_run import SkippedSeeds, check_seeds; "
+        "from tamias.crawl.verbs.seed_check import named_seeds; "
         "check_seeds(Settings(), named_seeds(('https://data.example/a',), ()), SkippedSeeds()); "
         "print(sorted({'psycopg', 'pycurl', 'asyncio'} & set(sys.modules)))"
     )

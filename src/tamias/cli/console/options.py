@@ -3,8 +3,9 @@
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain, islice, zip_longest
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Function = Callable[..., Any]
+_WIDEST = 80
+_MEASURED_ROWS = 1000
 
 
 class CommonOptions(RunPlace, frozen=True):
@@ -189,6 +192,15 @@ def print_result(place: CommonOptions, value: Any, lines: Iterable[str]) -> None
         return
     for line in lines:
         say(line)
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as they come, in columns as wide as in the first of them."""
+    lines = ([printable(cell) for cell in row] for row in rows)
+    first = [*islice(lines, _MEASURED_ROWS)]
+    widths = [min(_WIDEST, max(map(len, column))) for column in zip_longest(*first, fillvalue="")]
+    for line in chain(first, lines):
+        say("  ".join(map(str.ljust, line, widths)).rstrip())
 
 
 def count_of(count: int, what: str) -> str:

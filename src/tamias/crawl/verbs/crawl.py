@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.verbs.crawl_run import CrawlRun
-from tamias.crawl.verbs.import_seeds import SeedFile, named_seeds, split_seeds
 from tamias.crawl.verbs.run_policy import RunPlace
+from tamias.crawl.verbs.seed_check import SeedFile, named_seeds, split_seeds
 from tamias.crawl.worker.fork_server import use_own_servers
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed

@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from tamias.crawl.verbs.import_seeds import SeedFile
 from tamias.crawl.verbs.run_policy import RunPlace, RunPolicy, run_policy
-from tamias.crawl.verbs.seed_check import SkippedSeeds
+from tamias.crawl.verbs.seed_check import SeedFile, SkippedSeeds, usable_seeds
 from tamias.model.errors import ConfigError, TamiasError, UsageError
 from tamias.model.item import Seed
 from tamias.plugins import load, load_all
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
-    from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.plan.seed_outcomes import SeedState
     from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.child_server import KeeperProcess
-    from tamias.database.connect import Database, Session
+    from tamias.database.connect import Database
     from tamias.database.embedded_server import Embedded
 
 MANY_SEEDS = 100_000
@@ -108,33 +106,44 @@ class CrawlRun:
 
         Raises `UsageError` without seeds and a crawl to resume, or with seeds for a crawl to visit `again`.
         """
-        from tamias.crawl.plan.pending_seeds import PendingSeeds
+        from tamias.crawl.plan.pending_seeds import PendingSeeds, write_pending
 
         self._check_use(bool(seeds or imports), again=again)
-        if not imports:
-            self._keep(PendingSeeds(seeds, self.flags, self._name))
+        if seeds and not imports:  # stored, so that nothing loses them from now on
+            self._pending = write_pending(self._place.data, PendingSeeds(seeds, self.flags, self._name))
+        self.is_resumable = not imports
         with closing(self._start(seeds)) as database:
+            from tamias.crawl.plan.admit import open_frontier
             from tamias.crawl.store.progress import Ended
             from tamias.crawl.worker.supervisor import Supervisor
             from tamias.frontier.crawls import resume_run
+            from tamias.frontier.due import visit_again
 
             self._take_pending(database)
             try:
-                crawl = self._number(database, self._name)
+                crawl = _number(database, self._name)
                 policy, seeds = self._begin(
                     database, self.flags, seeds, crawl, imports, in_service=in_service
                 )
                 with closing(database.session()) as session:
                     resume_run(session, crawl)
                     since = session.now()
-                    if again:
-                        _visit_again(session, policy.settings, crawl)
+                    if again and not visit_again(session, open_frontier(session, policy.settings), crawl):
+                        raise UsageError(
+                            "this crawl has no visited URLs to visit again; 'tamias crawls' lists all crawls"
+                        )
             except TamiasError:
                 self._drop()
                 raise
             place = self._place
             with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
-                self._put_seeds(supervisor, seeds)
+                supervisor.put_seeds(seeds)
+                for each in supervisor.reopen_widened():
+                    self._note(f"reopened {each}")
+                self.tell_skipped()
+                self.is_resumable = True
+                if self._pending is not None:
+                    self._pending.unlink(missing_ok=True)
                 if in_service:
                     return None
                 end = self._run(supervisor)
@@ -163,7 +172,7 @@ class CrawlRun:
             from tamias.model.item import WATCH
 
             place, flags = self._place, self.flags
-            crawl = run_policy(place, database, flags, [], self._number(database, self._name)).settings
+            crawl = run_policy(place, database, flags, [], _number(database, self._name)).settings
             settings = structs.replace(crawl, crawl=place.settings(**flags).settings.crawl)
             self._warn(settings)
             _visit_now(database, settings, seeds)
@@ -260,14 +269,6 @@ class CrawlRun:
         server.start_as_fork(partial(run_process, database_worker))
         gc.enable()
 
-    def _keep(self, pending: "PendingSeeds") -> None:
-        """Store the seeds, so that nothing loses them from now on."""
-        from tamias.crawl.plan.pending_seeds import write_pending
-
-        if pending.seeds:
-            self._pending = write_pending(self._place.data, pending)
-        self.is_resumable = True
-
     def _drop(self) -> None:
         """The run is refused: its seeds are not to be taken up later."""
         if self._pending is not None:
@@ -292,7 +293,6 @@ class CrawlRun:
         stay as they are if anything is refused.
         """
         from tamias.crawl.plan.policy import write_policy
-        from tamias.crawl.verbs.seed_check import usable_seeds
         from tamias.sinks.delivery import try_sink
 
         for sink in flags.get("crawl__sinks") or ():
@@ -311,16 +311,6 @@ class CrawlRun:
         with closing(database.session()) as session:
             write_policy(session, row, crawl)
         return policy, seeds
-
-    def _put_seeds(self, supervisor: "Supervisor", seeds: list[Seed]) -> None:
-        """Put the seeds, and reopen URLs that wider options allow; tell of these, and of skipped seeds."""
-        supervisor.put_seeds(seeds)
-        for each in supervisor.reopen_widened():
-            self._note(f"reopened {each}")
-        self.tell_skipped()
-        self.is_resumable = True
-        if self._pending is not None:
-            self._pending.unlink(missing_ok=True)
 
     def _run(self, supervisor: "Supervisor") -> "CrawlSnapshot":
         end = self._drive(supervisor)
@@ -361,7 +351,7 @@ class CrawlRun:
                 structs.replace(seed, line=seed.line or "of an interrupted run") for seed in pending.seeds
             ]
             try:
-                crawl = self._number(database, pending.crawl)
+                crawl = _number(database, pending.crawl)
                 policy, seeds = self._begin(database, pending.flags, seeds, crawl)
             except (ConfigError, UsageError) as error:
                 self._tell(f"an interrupted run is dropped: {error}")
@@ -373,34 +363,25 @@ class CrawlRun:
                 open_frontier(session, policy.settings).put(seed_items(policy.settings, seeds, crawl))
             path.unlink(missing_ok=True)
 
-    def _number(self, database: "Database", name: str | None) -> int:
-        from tamias.crawl.plan.policy import crawl_of
-
-        with closing(database.session()) as session:
-            return crawl_of(session, name)
-
     def _warn(self, settings: Settings) -> None:
         if settings.fetch.contact == CONTACT_PAGE:
             self._note("tamias: No contact set: site owners cannot reach you. Use --contact.")
 
 
+def _number(database: "Database", name: str | None) -> int:
+    from tamias.crawl.plan.policy import crawl_of
+
+    with closing(database.session()) as session:
+        return crawl_of(session, name)
+
+
 def check_seeds(settings: Settings, seeds: list[Seed], skipped: SkippedSeeds) -> list[Seed]:
     """Check options and seeds without the database; return the seeds that can be crawled."""
     from tamias.crawl.plan.fetch_options import http_options
-    from tamias.crawl.verbs.seed_check import usable_seeds
 
     http_options(settings, Path())
     load("sinks", settings.sinks.segments)
     return usable_seeds(settings, seeds, skipped)
-
-
-def _visit_again(session: "Session", settings: Settings, crawl: int) -> None:
-    """Make all URLs due that the crawl has visited. Raises `UsageError` where there are none."""
-    from tamias.crawl.plan.admit import open_frontier
-    from tamias.frontier.due import visit_again
-
-    if not visit_again(session, open_frontier(session, settings), crawl):
-        raise UsageError("this crawl has no visited URLs to visit again; 'tamias crawls' lists all crawls")
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:

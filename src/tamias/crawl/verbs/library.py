@@ -22,8 +22,8 @@ from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.crawl.revisit.watches import Added
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.verbs.crawl import CrawlKeywords, RunningCrawl, revisit
-from tamias.crawl.verbs.import_seeds import named_seeds
 from tamias.crawl.verbs.run_policy import RunPlace
+from tamias.crawl.verbs.seed_check import named_seeds
 from tamias.crawl.verbs.watch import plan_watch, put_watched, stop_watched
 from tamias.model.errors import UsageError
 from tamias.model.event import Event

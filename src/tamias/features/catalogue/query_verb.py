@@ -3,14 +3,13 @@
 import re
 import sys
 from contextlib import closing
-from itertools import zip_longest
 from pathlib import Path
 from shutil import copyfileobj
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, printable, say, start_database_early
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_table, start_database_early
 from tamias.cli.console.output import to_stdout
 from tamias.model.errors import UsageError
 
@@ -23,8 +22,6 @@ _ACCEPT = {
     "csv": "text/csv",
     "nquads": "application/n-quads",
 }
-_WIDEST = 80
-_MEASURED_ROWS = 1000
 _LONGEST_QUERY = 1 << 20
 _UPDATE = re.compile(
     r"(?:\s++|#.*+\n|(?:PREFIX\s++[^\s<]*+\s*+|BASE\s*+)<[^>]*+>)*+"
@@ -61,7 +58,7 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
     start_database_early(place)
     with closing(_ask(place, query, _ACCEPT[form], at).content) as content:
         if form == "table":
-            _table(content)
+            print_table(line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content)
         else:
             to_stdout(lambda out: copyfileobj(content, out))
 
@@ -90,14 +87,3 @@ def _query(sparql: str) -> str:
         raise UsageError(f"cannot read the query {sparql}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"the query {sparql} is not UTF-8 at byte {error.start}") from error
-
-
-def _table(content: BinaryIO) -> None:
-    """Print columns as wide as in the first rows; a yes or no, or statements, as they are."""
-    rows = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content]
-    widths = [
-        min(_WIDEST, max(len(printable(cell)) for cell in column))
-        for column in zip_longest(*rows[:_MEASURED_ROWS], fillvalue="")
-    ]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())

@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, common, print_table, say_json
 from tamias.cli.console.output import csv_cell
 from tamias.model.errors import DatabaseError, TamiasError, UsageError
 
@@ -24,8 +24,6 @@ ROLE = "tamias_reader"
 SECRET_TABLES = ["token", "webhook"]
 """Hashes of tokens and keys of webhooks are for nobody who reads."""
 _SETTINGS = f"-c search_path=tamias,public -c role={ROLE} -c default_transaction_read_only=on"
-_WIDEST = 80
-_MEASURED_ROWS = 1000
 
 
 @click.command()
@@ -91,7 +89,7 @@ def _read(connection: "Connection", statement: str) -> Iterator[tuple[Any, ...]]
 
 
 def _print(rows: Iterable[tuple[Any, ...]], form: str) -> None:
-    """Print rows as they come, after their names; columns are as wide as in the first rows."""
+    """Print rows as they come, after their names."""
     shown = (tuple(each.hex() if isinstance(each, bytes) else each for each in row) for row in rows)
     if (names := next(shown, None)) is None:
         return
@@ -102,12 +100,7 @@ def _print(rows: Iterable[tuple[Any, ...]], form: str) -> None:
         for row in shown:
             say_json(dict(zip(names, row, strict=True)))
     else:
-        lines = chain([names], shown)
-        cells = (["" if cell is None else printable(str(cell)) for cell in line] for line in lines)
-        first = [*islice(cells, _MEASURED_ROWS)]
-        widths = [min(_WIDEST, max(map(len, column))) for column in zip(*first, strict=True)]
-        for texts in chain(first, cells):
-            say("  ".join(map(str.ljust, texts, widths)).rstrip())
+        print_table(["" if cell is None else str(cell) for cell in line] for line in chain([names], shown))
 
 
 def _open_psql(place: CommonOptions, database: "Database") -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
-from tamias.crawl.verbs.import_seeds import named_seeds
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 from tamias.model.url import fetch_url
@@ -60,6 +59,7 @@ def command(
     Example: tamias add https://example.org/data.csv --title "Budget 2026"
     """
 
+    from tamias.crawl.verbs.seed_check import named_seeds
     from tamias.crawl.verbs.watch import has_failed, plan_watch, put_watched
     from tamias.database.connect import Database
 
