@@ -2,27 +2,14 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
-import msgspec
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.plugins import KINDS, InstalledFeature, installed_features
 
 _SOURCES = frozenset({".py", ".sql", ".html", ".js", ".css", ".proto"})
-
-
-class ListedFeature(msgspec.Struct, frozen=True):
-    """A feature as `--json` prints it."""
-
-    name: str
-    about: str
-    on: bool
-    lines: int
-    requires: tuple[str, ...]
-    distribution: str
-    version: str
-    parts: dict[str, list[str]]
 
 
 @click.command()
@@ -37,26 +24,26 @@ def command(place: CommonOptions) -> None:
         say_json(features)
         return
     for each in features:
-        state = "on" if each.on else "off"
-        origin = f"{each.distribution} {each.version}"
-        say(f"{each.name:14} {state:3} {each.lines:>8,} lines  {origin:16} {each.about}")
-        for kind, names in each.parts.items():
+        state = "on" if each["on"] else "off"
+        origin = f"{each['distribution']} {each['version']}"
+        say(f"{each['name']:14} {state:3} {each['lines']:>8,} lines  {origin:16} {each['about']}")
+        for kind, names in each["parts"].items():
             say(f"    {kind:12} {', '.join(names)}")
 
 
-def _listed(installed: InstalledFeature) -> ListedFeature:
+def _listed(installed: InstalledFeature) -> dict[str, Any]:
     feature = installed.feature
-    by_kind = {kind: list(feature.parts(kind)) for kind in ("verbs", "formats", *KINDS)}
-    return ListedFeature(
-        feature.name,
-        feature.about,
-        installed.is_on,
-        _count_lines(feature.module),
-        feature.requires,
-        installed.distribution,
-        installed.version,
-        {kind: names for kind, names in by_kind.items() if names},
-    )
+    by_kind = {kind: [*feature.parts(kind)] for kind in ("verbs", "formats", *KINDS)}
+    return {
+        "name": feature.name,
+        "about": feature.about,
+        "on": installed.is_on,
+        "lines": _count_lines(feature.module),
+        "requires": feature.requires,
+        "distribution": installed.distribution,
+        "version": installed.version,
+        "parts": {kind: names for kind, names in by_kind.items() if names},
+    }
 
 
 def _count_lines(module: str) -> int:
