@@ -1,4 +1,4 @@
-"""What a plug-in is made of: the description of its parts, their contracts, and the values they work with.
+"""The parts of a plug-in: how they are described, their contracts, and the values they work with.
 
 The module of a `FEATURE` is imported with every command: it takes `Feature` and `Verb` from `tamias.plugins`,
 which loads nothing else.

@@ -1,4 +1,4 @@
-"""What happens to watched resources, as clients of the service and of the library follow it."""
+"""Events of watched resources, as clients of the service and of the library follow them."""
 
 from typing import Literal
 

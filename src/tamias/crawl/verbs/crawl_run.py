@@ -1,4 +1,4 @@
-"""One run of a crawl, from what a user named to its end: what `tamias crawl` and `tamias.crawl` do.
+"""Run a crawl once, from what a user named to its end: what `tamias crawl` and `tamias.crawl` do.
 
 Modules that take long to load are imported where they are needed: the database starts meanwhile.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RunPlace(msgspec.Struct, frozen=True):
-    """Where the data of a run is, and the file of its settings."""
+    """The place of the data of a run, and the file of its settings."""
 
     data: Path
     db: str | None

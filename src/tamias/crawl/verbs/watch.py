@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """What is to be put under watch."""
+    """Resources and sources to be put under watch."""
 
     resources: list[Wanted]
     sources: list[Seed]
@@ -57,13 +57,17 @@ def plan_watch(
             plan.sources.append(_source(seed))
         else:
             plan.resources.append(_wanted(seed, title, format_name, every_ms, priority))
+    _check_plan(plan, is_timed=any((every, priority)))
+    return plan
+
+
+def _check_plan(plan: WatchPlan, *, is_timed: bool) -> None:
     if not (plan.resources or plan.sources or plan.skipped):
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
-    if plan.sources and any((every, priority)):
+    if plan.sources and is_timed:
         raise UsageError(
             "--every and --priority are for resources; for portals use 'tamias portals every URL INTERVAL'."
         )
-    return plan
 
 
 def put_watched(session: "Session", data: Path, settings: Settings, plan: WatchPlan) -> Added:

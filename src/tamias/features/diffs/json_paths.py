@@ -173,16 +173,9 @@ class JsonComparison:
 
         With `as_set`, what has no identifier and is in another order is matched by its content.
         """
-        for names in old.paths() if len(new) else ():
-            was = old.keys(names)
-            now = None if was is None else new.keys(names)
-            if was is None or now is None:
-                continue
-            places = [now.get(key, -1) for key in was]
-            both = [place for place in places if place >= 0]
-            if not as_set and (in_order or not is_identifier(names)) and both != sorted(both):
-                continue
-            self._keyed(path, names, (old, new), places, depth, in_order)
+        keyed = _identified(old, new, in_order=in_order, as_set=as_set)
+        if keyed is not None:
+            self._keyed(path, keyed[0], (old, new), keyed[1], depth, in_order)
             return
         if as_set and self._unordered(path, old, new):
             return
@@ -245,6 +238,22 @@ class JsonComparison:
         if len(self._changes) < self._limits.changes:
             where = self._limits.shorten(path)
             self._changes.append(Change(what, where, _shown(old, self._limits), _shown(new, self._limits)))
+
+
+def _identified(
+    old: JsonItems, new: JsonItems, *, in_order: bool, as_set: bool
+) -> tuple[Sequence[str], list[int]] | None:
+    """Return the path of an identifier that all items have, and the place of each old one among the new."""
+    for names in old.paths() if len(new) else ():
+        was = old.keys(names)
+        now = None if was is None else new.keys(names)
+        if was is None or now is None:
+            continue
+        places = [now.get(key, -1) for key in was]
+        both = [place for place in places if place >= 0]
+        if as_set or both == sorted(both) or not (in_order or not is_identifier(names)):
+            return names, places
+    return None
 
 
 def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:

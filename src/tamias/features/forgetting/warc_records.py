@@ -4,7 +4,7 @@ Every record keeps its place, so that indexes and readers find all others where 
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -81,10 +81,8 @@ def unwanted_records(
     `by_index` only what it does not speak of is read, if it has nothing that is unwanted; all of an import.
     """
     known = {int(entry.offset): (stamp, entry) for stamp, entry in entries(part.index)}
-    start = 0
-    if by_index and not is_imported(part.name):
-        found = (is_unwanted(each.url, sha256_of(each.digest), stamp) for stamp, each in known.values())
-        start = 0 if any(found) else max((entry.end for _, entry in known.values()), default=0)
+    by_index = by_index and not is_imported(part.name)
+    start = _end_of_wanted(known.values(), is_unwanted) if by_index else 0
     unwanted: set[int] = set()
     names: set[str] = set()
     for record in records(part.path, start):
@@ -104,6 +102,12 @@ def unwanted_records(
         is_blank = len(named) == 1 and "warc-target-uri" not in fields
         if record.offset in unwanted or (named & names and not is_capture and not is_blank):
             yield record
+
+
+def _end_of_wanted(known: Collection[tuple[str, CdxjFields]], is_unwanted: Unwanted) -> int:
+    """Return where what an index speaks of ends, or 0 if something of it is unwanted."""
+    found = (is_unwanted(each.url, sha256_of(each.digest), stamp) for stamp, each in known)
+    return 0 if any(found) else max((entry.end for _, entry in known), default=0)
 
 
 def _fields(record: WarcRecord) -> dict[str, str]:

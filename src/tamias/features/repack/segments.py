@@ -78,6 +78,10 @@ class _SegmentMerge:
         return self.plain - old > share * old
 
     @property
+    def is_first(self) -> bool:
+        return not any(each.is_merged or each.stored.worker == _FAST_WRITER for each in self.sources)
+
+    @property
     def after(self) -> int:
         return sum(stored.committed for stored, _ in self.made)
 
@@ -128,11 +132,9 @@ def merge_segments(
     if under_way:
         return  # it is finished first: nothing of it may be copied
     candidates = _candidates(session, store, before, _FAST_WRITER if fast else 0)
-    last = [each for each in candidates if each.is_merged and each.plain < _FULL][-1:]
-    new = [each for each in candidates if not each.is_merged]
     with tempfile.TemporaryDirectory(dir=store.folder("spool")) as folder:
         merge = _SegmentMerge(session, store, Path(folder), fast=fast)
-        for each in _readable(store, [*last, *new]):
+        for each in _readable(store, _last_and_new(candidates)):
             if merge.plain + each.plain > MOST_MERGED and merge.has_grown(0.0):
                 yield _finish(session, store, merge, forgotten)
                 merge = _SegmentMerge(session, store, Path(folder), fast=fast)
@@ -143,6 +145,11 @@ def merge_segments(
             yield _finish(session, store, merge, forgotten)
     if not store.is_elsewhere:  # there a reader opens a file piece by piece: the next run removes them
         remove_merged(session, store)
+
+
+def _last_and_new(candidates: Sequence[_SegmentFrames]) -> list[_SegmentFrames]:
+    last = [each for each in candidates if each.is_merged and each.plain < _FULL][-1:]
+    return [*last, *(each for each in candidates if not each.is_merged)]
 
 
 def seal_left(session: Session, workers: Sequence[int]) -> None:
@@ -248,8 +255,7 @@ def _finish(session: Session, store: FileStore, merge: _SegmentMerge, forgotten:
     merge.close_file()
     sources = [each.stored.segment or 0 for each in merge.sources]
     before = sum(each.stored.committed for each in merge.sources)
-    is_first = not any(each.is_merged or each.stored.worker == _FAST_WRITER for each in merge.sources)
-    if is_first and merge.plain > _FULL and merge.after > (1 - LEAST_GAIN) * before:
+    if merge.is_first and merge.plain > _FULL and merge.after > (1 - LEAST_GAIN) * before:
         new = Longs(each.stored.segment for each in merge.sources if not each.is_merged)
         session.execute(_SQL["stay"], {"segment": new})
         return Recoded()

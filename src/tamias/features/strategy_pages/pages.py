@@ -47,28 +47,34 @@ def _strategies(db: ServiceSession) -> list[Record]:
     rows = db.session.fetch_all(_SQL["strategies"], {"limit": MOST_STRATEGIES})
     if not rows:
         return []
-    values = {"most": MOST_VISITS, "watch": WATCH, "unchanged": Outcome.UNCHANGED.value}
-    buckets = range(db.frontier.buckets)
-    visits = [each for b in buckets for each in db.session.fetch_all(_SQL["visits"], {"bucket": b, **values})]
-    visits.sort(key=lambda visit: visit[1])
-    starts: dict[int, int] = {}
-    for crawl, *_, since in rows:
-        if since is not None:
-            starts[crawl] = min(since, starts.get(crawl, since))
+    visits = _visits(db)
+    in_force = [(since, crawl) for crawl, *_, since in rows if since is not None]
+    starts = {crawl: since for since, crawl in sorted(in_force, reverse=True)}  # the first of each crawl
     ordered = {row[0] for row in rows}
     plain = [visit for visit in visits if visit[0] not in ordered]
     found, ends = [], dict[int, int]()
     for crawl, crawl_name, name, state, problem, since in rows:
+        # Its own visits, from when it was in force until another one was.
         end = ends.get(crawl, NEVER)
         ends[crawl] = since or end
-        own = [visit for visit in visits if visit[0] == crawl]
-        before = [visit for visit in own if visit[1] < starts.get(crawl, 0)]
+        with_strategy = _rate(_between(visits, crawl, since, end)) if since else HarvestRate()
+        without = _rate(_between(visits, crawl, 0, starts.get(crawl, 0)) or plain)
         about = {"crawl": crawl_name, "name": name, "state": state, "problem": problem}
-        # Its own visits, from when it was in force until another one was.
-        with_strategy = _rate([visit for visit in own if since and since <= visit[1] < end])
-        rates = {"with_strategy": with_strategy, "without": _rate(before or plain)}
+        rates = {"with_strategy": with_strategy, "without": without}
         found.append({**about, "since": rfc3339_or_none(since), **rates})
     return found
+
+
+def _visits(db: ServiceSession) -> list[Visit]:
+    """Return the newest visits of all buckets in the order of their times."""
+    values = {"most": MOST_VISITS, "watch": WATCH, "unchanged": Outcome.UNCHANGED.value}
+    buckets = range(db.frontier.buckets)
+    visits = [each for b in buckets for each in db.session.fetch_all(_SQL["visits"], {"bucket": b, **values})]
+    return sorted(visits, key=lambda visit: visit[1])
+
+
+def _between(visits: Sequence[Visit], crawl: int, start: int, end: int) -> list[Visit]:
+    return [visit for visit in visits if visit[0] == crawl and start <= visit[1] < end]
 
 
 def _rate(visits: Sequence[Visit]) -> HarvestRate:
