@@ -66,7 +66,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
 _RDF: Final = "tamias.analyse.rdf.analyser:RdfAnalyser"
 _HTML: Final = "tamias.analyse.html.analyser:HtmlAnalyser"
-_SITEMAP: Final = "tamias.analyse.sitemaps.analyser:SitemapAnalyser"
+_SITEMAP: Final = "tamias.analyse.sitemaps.urlset:SitemapAnalyser"
 _LINKSET: Final = "tamias.analyse.links.discovery:LinksetAnalyser"
 
 TURTLE: Final = "text/turtle"

@@ -14,7 +14,7 @@ import pyoxigraph
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.links.discovery import LinksetAnalyser
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.analyse.sitemaps.urlset import SitemapAnalyser
 from tamias.content.sniff import found_charset
 from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.features.hdt.analyser import HdtAnalyser

@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import NamedNode, RdfFormat, Store, parse
 
 import tamias
-from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.analyse.sitemaps.urlset import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Problem
 from tamias.model.resource import resource_id

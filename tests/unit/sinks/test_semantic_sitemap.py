@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.analyse.sitemaps.urlset import SitemapAnalyser
 from tamias.features.exports.semantic_sitemap import semantic_sitemap
 from tamias.model.document import Document
 from tamias.model.site import CHANGE_FREQUENCIES, Location, Prefix, SemanticDataset, SemanticDatasets

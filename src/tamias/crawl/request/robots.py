@@ -1,12 +1,17 @@
-"""Asks robots.txt before a URL is fetched: from memory, from the store, or from the host itself."""
+"""Asks robots.txt before a URL is fetched: from memory, from the store, or from the host itself.
+
+A verb without a frontier has a gate of its own: nobody else asks, so queues need no lease, only turns.
+"""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
 from tamias.crawl.plan.admit import Admission, first
+from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.request.gate import Gate, given_up_words, leads_out
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.visit import WorkerStore
@@ -15,8 +20,9 @@ from tamias.model.cut import PRIVATE
 from tamias.model.cut import ROBOTS as BY_ROBOTS
 from tamias.model.item import WATCH, Item
 from tamias.model.kind import ROBOTS, kind_key
-from tamias.model.lease import Task
+from tamias.model.lease import Lease, Task
 from tamias.model.url import authority, host
+from tamias.permit.addresses import forbidden, is_address
 from tamias.permit.availability import (
     LONGEST_CACHED,
     MOST_REDIRECTS,
@@ -29,6 +35,7 @@ from tamias.permit.availability import (
 )
 from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import MOST_BYTES, RobotsVerdict, Rules
+from tamias.protocols import Follow
 from tamias.settings import Settings
 
 _FIRST_WAIT_MS = 500
@@ -318,3 +325,81 @@ class PoliteFetcher:
             return None
         reason = f"redirects to {target}, refused by {refusal}"
         return Stop(Outcome.REFUSED, reason, self._forbidden_by(target))
+
+
+_KEEPS_METHOD = (307, 308)
+
+
+class LoneClient:
+    """A client that makes one polite request at a time and follows redirects across queues."""
+
+    def __init__(self, settings: Settings, spool: Path, admission: Admission) -> None:
+        self._settings = settings
+        self._admission = admission
+        self._gate = Gate(settings, spool, admission, lambda: time.time_ns() // 1_000_000)
+        self._held: dict[str, HeldLease] = {}
+        self._rules: dict[str, Rules] = {}
+        self._address_of = address_of(settings)
+
+    async def ask(self, request: Request) -> Capture:
+        """Asks robots.txt, then the address. Never raises for what a server does."""
+        refusal = await self.refusal(request.url)
+        if refusal is not None:
+            return self._gate.unasked(request.url, Outcome.REFUSED, refusal)
+        return await self._request(request, self._follow, self._settings.fetch.max_redirects)
+
+    async def refusal(self, url: str) -> str | None:
+        """Return why the address may not be requested, with the line of robots.txt if that is why."""
+        held = self._queue(url)
+        if (refused := self._gate.refusal(url, held)) is not None:
+            return refused.reason
+        if not self._settings.permit.robots or not url.startswith(("http://", "https://")):
+            return None
+        place = authority(url)
+        if place not in self._rules:
+            request = robots_request(robots_address(url))
+            found = rules_in(await self._request(request, few_hops(), MOST_REDIRECTS, ROBOTS))
+            self._rules[place] = found if found.leads_to is None else TOO_MANY
+        rules = self._rules[place]
+        held.delay_ms = max(held.delay_ms, host_delay_ms(0, rules.crawl_delay, obey_robots=True))
+        return forbidden_by(rules, url)
+
+    def address_refusal(self, url: str) -> str | None:
+        """Return why its address would not be connected to, without a request: for a dry run.
+
+        Requests are guarded when they connect, whatever the name's address is by then.
+        """
+        name = host(url).strip("[]")
+        address = self._address_of(url).strip("[]")
+        if not is_address(address):
+            return f"name does not resolve: {name}"
+        return None if self._settings.permit.allow_private else forbidden(address)
+
+    async def close(self) -> None:
+        """Gives up what is under way."""
+        await self._gate.close()
+
+    async def _request(
+        self, request: Request, follow: Follow, queues: int, kind: str | None = None
+    ) -> Capture:
+        """Make a request that may be redirected through at most `queues` further queues."""
+        capture = await self._gate.request(request, self._queue(request.url), follow, kind)
+        target = leads_out(capture)
+        if target is None or queues <= 0 or await follow(target) is not None:
+            return capture
+        body = request.body if capture.status in _KEEPS_METHOD else None
+        return await self._request(
+            msgspec.structs.replace(request, url=target, body=body), follow, queues - 1, kind
+        )
+
+    async def _follow(self, target: str) -> Stop | None:
+        refusal = await self.refusal(target)
+        return None if refusal is None else Stop(Outcome.REFUSED, f"redirects to {target}: {refusal}")
+
+    def _queue(self, url: str) -> HeldLease:
+        name = self._admission.queue(url)
+        if name not in self._held:
+            delay = host_delay_ms(self._settings.fetch.delay, None, obey_robots=False)
+            lease = Lease(host=name, qid=0, bucket=0, token=0, ends_at=0, delay_ms=delay, tasks=())
+            self._held[name] = HeldLease(lease, time.monotonic(), float("inf"), patience=float("inf"))
+        return self._held[name]

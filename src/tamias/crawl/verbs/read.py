@@ -34,7 +34,7 @@ from tamias.crawl.analysis.analysers import (
     open_limits,
 )
 from tamias.crawl.plan.admit import Admission, resolved
-from tamias.crawl.request.lone import LoneClient
+from tamias.crawl.request.robots import LoneClient
 from tamias.model.capture import Body, Capture, Outcome, Request
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.errors import UsageError

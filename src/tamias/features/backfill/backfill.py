@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.content.containers.documents import discard, whole
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.request.lone import LoneClient
+from tamias.crawl.request.robots import LoneClient
 from tamias.database.connect import Database
 from tamias.features.backfill.listing import (
     MOST_LISTED,

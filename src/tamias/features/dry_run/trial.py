@@ -14,7 +14,7 @@ from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
 from tamias.crawl.plan.policy import CrawlPolicy
 from tamias.crawl.plan.reopening import Reopened, Widening, count_widened, widenings
 from tamias.crawl.plan.seed_outcomes import SeedState, seed_states
-from tamias.crawl.request.lone import LoneClient
+from tamias.crawl.request.robots import LoneClient
 from tamias.crawl.store.progress import kind_of_reason
 from tamias.crawl.verbs.run_policy import RunPolicy, run_policy
 from tamias.database.connect import Database, Session

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.analyse.sitemaps.urlset import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
 from tamias.model.site import Hints, SemanticDatasets

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.analyse.sitemaps.urlset import SitemapAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tests.examples import examples
 from tests.messages import unsaid
