@@ -113,7 +113,7 @@ def test_many_layers_of_coding_are_a_failure(web):
     web.answers["/a"] = ok(body, b"Content-Encoding: " + b", ".join([b"gzip"] * 20))
     capture = web.fetch("/a")
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, False)
-    assert "content coding" in capture.reason
+    assert "Content-Encoding" in capture.reason
 
 
 @pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br", b"zstd-of-tomorrow"])

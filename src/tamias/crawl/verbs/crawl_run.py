@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.child_server import KeeperProcess
-    from tamias.database.connect import Database
+    from tamias.database.connect import Database, Session
     from tamias.database.embedded_server import Embedded
 
 MANY_SEEDS = 100_000
@@ -113,11 +113,9 @@ class CrawlRun:
             self._pending = write_pending(self._place.data, PendingSeeds(seeds, self.flags, self._name))
         self.is_resumable = not imports
         with closing(self._start(seeds)) as database:
-            from tamias.crawl.plan.admit import open_frontier
             from tamias.crawl.store.progress import Ended
             from tamias.crawl.worker.supervisor import Supervisor
             from tamias.frontier.crawls import resume_run
-            from tamias.frontier.due import visit_again
 
             self._take_pending(database)
             try:
@@ -128,10 +126,8 @@ class CrawlRun:
                 with closing(database.session()) as session:
                     resume_run(session, crawl)
                     since = session.now()
-                    if again and not visit_again(session, open_frontier(session, policy.settings), crawl):
-                        raise UsageError(
-                            "this crawl has no visited URLs to visit again; 'tamias crawls' lists all crawls"
-                        )
+                    if again:
+                        _visit_again(session, policy.settings, crawl)
             except TamiasError:
                 self._drop()
                 raise
@@ -148,16 +144,16 @@ class CrawlRun:
                     return None
                 end = self._run(supervisor)
                 self._hint_requisites(policy.settings, supervisor, since)
+                changed: list[str] = []
                 if again:
                     self._follow_revisit(database, end)
+                    changed = load("comparisons", "changed_since")(database, place.data, since)
                 done = end.ended is Ended.DONE
                 return RunEnd(
                     snapshot=end,
                     unfetched=supervisor.unfetched_seeds(end) if done and not imports else [],
                     failed=strict and done and (self.skipped.count or supervisor.failed_for_good()) > 0,
-                    changed=load("comparisons", "changed_since")(database, place.data, since)
-                    if again
-                    else [],
+                    changed=changed,
                 )
 
     def revisit(self, seeds: list[Seed]) -> "CrawlSnapshot":
@@ -366,6 +362,14 @@ class CrawlRun:
     def _warn(self, settings: Settings) -> None:
         if settings.fetch.contact == CONTACT_PAGE:
             self._note("tamias: No contact set: site owners cannot reach you. Use --contact.")
+
+
+def _visit_again(session: "Session", settings: Settings, crawl: int) -> None:
+    from tamias.crawl.plan.admit import open_frontier
+    from tamias.frontier.due import visit_again
+
+    if not visit_again(session, open_frontier(session, settings), crawl):
+        raise UsageError("this crawl has no visited URLs to visit again; 'tamias crawls' lists all crawls")
 
 
 def _number(database: "Database", name: str | None) -> int:

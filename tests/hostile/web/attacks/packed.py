@@ -19,7 +19,7 @@ ZEROS = 120_000_000
 STRAY = "tamias-hostile-stray"
 _TRIPLE = b'<http://packed.test/s> <http://packed.test/p> "unpacked" .\n'
 _COMMENT = b"# " + b"x" * 997 + b"\n"
-_CODED = "content coding"
+_CODED = "cannot be decoded"
 
 
 class Bomb:
