@@ -8,7 +8,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tamias.features.dcat.terms import moment, text
 from tamias.model import vocabulary as v
-from tamias.model.capture import CaptureRecord, Hop, Outcome
+from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.usage import reasons
 
 Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
@@ -87,14 +87,10 @@ def _redirects(record: CaptureRecord) -> Iterator[Statement]:
             node = _activity(record, f"#hop-{position}")
             yield _activity(record), v.term("hop"), node
             yield node, v.term("position"), _number(position)
-            yield from _hop(node, hop)
-
-
-def _hop(node: NamedNode, hop: Hop) -> Iterator[Statement]:
-    yield node, v.term("url"), _address(hop.url)
-    yield node, v.term("status"), _number(hop.status)
-    yield node, v.term("address"), text(hop.address)
-    yield node, v.term("location"), _address(hop.location or "")
+            yield node, v.term("url"), _address(hop.url)
+            yield node, v.term("status"), _number(hop.status)
+            yield node, v.term("address"), text(hop.address)
+            yield node, v.term("location"), _address(hop.location)
 
 
 def _renamed(record: CaptureRecord) -> Iterator[Statement]:

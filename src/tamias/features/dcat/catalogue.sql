@@ -1,10 +1,11 @@
 -- What the catalogue graph is made of, some subjects at a time.
 
 -- name: read_suspects
--- Bodies of resources that were not believed, oldest first.
+-- Bodies of resources that were not believed until a time, oldest first.
 SELECT suspect.resource, suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size, suspect.media_type,
        suspect.reason
-FROM suspect WHERE suspect.resource = ANY(%(resource)b::text[]) ORDER BY suspect.resource, suspect.seen_at
+FROM suspect WHERE suspect.resource = ANY(%(resource)b::text[]) AND suspect.seen_at <= %(at)b::int8
+ORDER BY suspect.resource, suspect.seen_at
 
 -- name: read_gone
 -- When servers said that resources were gone, each time, oldest first; without an end while it lasts.
@@ -89,6 +90,7 @@ FROM (SELECT described.portal, described.record, '' AS url, described.first_seen
 ORDER BY told.record, told.url
 
 -- name: read_measures
--- Measures of subjects.
+-- Measures of subjects that have held since a time or longer.
 SELECT measure.subject, measure.metric, measure.value, measure.measured_at
-FROM measure WHERE measure.subject = ANY(%(subject)b::text[]) ORDER BY measure.subject, measure.metric
+FROM measure WHERE measure.subject = ANY(%(subject)b::text[]) AND measure.measured_at <= %(at)b::int8
+ORDER BY measure.subject, measure.metric

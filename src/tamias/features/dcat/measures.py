@@ -100,10 +100,8 @@ def record_id(portal: str, record: str) -> str:
 def read_measures(session: Session, subjects: Sequence[str], at: int = NEVER) -> dict[str, list[Measure]]:
     """Return what is measured of each subject; with a time, what has been so since then."""
     found: dict[str, list[Measure]] = defaultdict(list)
-    for subject, *row in session.fetch_all(_SQL["read_measures"], {"subject": list(subjects)}):
-        measure = Measure(*row)
-        if measure.measured_at <= at:
-            found[subject].append(measure)
+    for subject, *row in session.fetch_all(_SQL["read_measures"], {"subject": list(subjects), "at": at}):
+        found[subject].append(Measure(*row))
     return found
 
 

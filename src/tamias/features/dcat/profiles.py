@@ -16,14 +16,7 @@ from tamias.database.columns import stored_json
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.features.dcat.joins import JoinCandidate
-from tamias.features.dcat.terms import (
-    CatalogueBases,
-    GraphBuilder,
-    Object,
-    address,
-    text,
-    typed,
-)
+from tamias.features.dcat.terms import CatalogueBases, GraphBuilder, Object, address, text, typed
 from tamias.model import profile as p
 from tamias.model.profile import Profile
 from tamias.model.vocabulary import word
@@ -228,19 +221,15 @@ def keep_profiles(session: Session, profiles: Mapping[str, Profile], now: int) -
 
 
 def pack_profile(profile: Profile) -> tuple[bytes, str | None]:
-    """Return a profile as it is stored, and what is searched in its tables, as JSON."""
-    return _packed(profile), stored_json(
-        [_searched(table) for table in profile.tables]
-    ) if profile.tables else None
+    """Return a profile as it is stored without its sketches, and what is searched in its tables, as JSON.
 
-
-def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:
-    """Return what is searched in a table's profile: names of columns, and what joins are found by."""
+    Names of columns are searched, and what joins are found by.
+    """
     names = ("name", "number", "distinct", "sketch")
-    return {"columns": [{name: getattr(column, name) for name in names} for column in table.columns]}
-
-
-def _packed(profile: Profile) -> bytes:
+    searched = [
+        {"columns": [{name: getattr(column, name) for name in names} for column in table.columns]}
+        for table in profile.tables
+    ]
     tables = tuple(
         msgspec.structs.replace(
             table,
@@ -249,7 +238,8 @@ def _packed(profile: Profile) -> bytes:
         for table in profile.tables
     )
     packed = msgspec.msgpack.encode(msgspec.structs.replace(profile, tables=tables))
-    return _COMPRESSOR.compress(packed, zstd.ZstdCompressor.FLUSH_FRAME)
+    compressed = _COMPRESSOR.compress(packed, zstd.ZstdCompressor.FLUSH_FRAME)
+    return compressed, stored_json(searched) if searched else None
 
 
 def stored_profile(profile: object, packed: bytes | None) -> Profile:

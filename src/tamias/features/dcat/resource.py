@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import Suspect
 from tamias.features.archive.descriptions import SameContent
-from tamias.features.dcat.datasets.authority import licence_iri
+from tamias.features.dcat.datasets.authority import EU, licence_iri
 from tamias.features.dcat.joins import JoinCandidate
 from tamias.features.dcat.measures import Measure, describe_measures
 from tamias.features.dcat.profiles import describe_joins, describe_profile
@@ -33,7 +33,7 @@ from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 from tamias.model.vocabulary import word
 
-_FREQUENCIES: Final = "http://publications.europa.eu/resource/authority/frequency/"
+_FREQUENCIES: Final = EU + "frequency/"
 _YEAR: Final = 365.25
 
 _PER_DAY: Final = {
@@ -125,7 +125,7 @@ def head_quads(
     Of the versions, only the first and the last are looked at.
     """
     builder = GraphBuilder(catalogue_graph(resource.id))
-    _describe_dataset(builder, resource, versions, _title(resource), bases)
+    _describe_dataset(builder, resource, versions, bases)
     _describe_licences(builder, resource, versions, bases)
     describe_joins(builder, details.joins, bases)
     _describe_address(builder, resource)
@@ -151,7 +151,7 @@ def version_quads(
     `before` is the number of the version before it, `same` the first of another resource with its content.
     """
     builder = GraphBuilder(catalogue_graph(resource.id, str(version.number)))
-    _describe_version(builder, resource, version, before, _title(resource), bases)
+    _describe_version(builder, resource, version, before, bases)
     if same is not None:
         node = bases.version(resource.id, version.number)
         builder.add(node, "arc:sameContentAs", bases.version(same.id.rpartition("_")[0], same.number))
@@ -163,14 +163,14 @@ def version_quads(
 
 
 def _describe_dataset(
-    builder: GraphBuilder, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
+    builder: GraphBuilder, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
 ) -> None:
     node = bases.dataset(resource.id)
     builder.typed(bases.catalogue(), "dcat:dataset", node, "dcat:Dataset")
     builder.each(
         node,
         {
-            "dct:title": text(title),
+            "dct:title": text(_title(resource)),
             "dct:description": text(f"{resource.url}: every version that was seen of it, kept as it came."),
             "dct:identifier": text(resource.id),
             "arc:state": text(resource.state),
@@ -215,12 +215,7 @@ def _describe_licences(
 
 
 def _describe_version(
-    builder: GraphBuilder,
-    resource: Resource,
-    version: Version,
-    before: int | None,
-    title: str,
-    bases: CatalogueBases,
+    builder: GraphBuilder, resource: Resource, version: Version, before: int | None, bases: CatalogueBases
 ) -> None:
     node, whole = bases.version(resource.id, version.number), bases.dataset(resource.id)
     previous = bases.version(resource.id, before) if before is not None else None
@@ -233,7 +228,7 @@ def _describe_version(
             "dcat:previousVersion": previous,
             "prov:wasRevisionOf": previous,
             "dcat:version": text(str(version.number)),
-            "dct:title": text(f"{title}, version {version.number}"),
+            "dct:title": text(f"{_title(resource)}, version {version.number}"),
             "dct:description": text(f"Version {version.number} of {resource.url}, captured {when}."),
             "dct:identifier": text(version.id),
             "dct:issued": moment(version.captured_at),

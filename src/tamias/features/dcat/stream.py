@@ -27,7 +27,7 @@ from tamias.database.sql import statements
 from tamias.features.archive.descriptions import earlier_content
 from tamias.features.dcat.datasets.authority import frequency_iri
 from tamias.features.dcat.joins import JoinCandidate, joins_of
-from tamias.features.dcat.measures import Measure, describe_measures, metric_quads, read_measures, record_id
+from tamias.features.dcat.measures import describe_measures, metric_quads, read_measures, record_id
 from tamias.features.dcat.profiles import stored_profile
 from tamias.features.dcat.resource import ResourceDetails, head_quads, resource_quads, version_quads
 from tamias.features.dcat.terms import (
@@ -363,10 +363,8 @@ def _read_details(session: Session, resources: Sequence[str], at: int = NEVER) -
 
 def _read_suspects(session: Session, resources: Sequence[str], at: int) -> dict[str, list[Suspect]]:
     found: dict[str, list[Suspect]] = defaultdict(list)
-    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
-        suspect = Suspect(*row)
-        if suspect.seen_at <= at:
-            found[resource].append(suspect)
+    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources), "at": at}):
+        found[resource].append(Suspect(*row))
     return found
 
 
@@ -427,28 +425,15 @@ def _descriptions(session: Session, portal: int, url: str, node: NamedNode, at: 
         measures = read_measures(session, [record_id(url, record) for record in records], at)
         listings = read_listings(session, portal, records, at)
         titles = read_titles(session, portal, records, at)
-        yield [
-            quad
-            for record, iri in page
-            for name in [record_id(url, record)]
-            for quad in _description(name, iri, measures[name], node, listings[record], titles[record])
-        ]
+        quads: list[Quad] = []
+        for record, iri in page:
+            name, dataset = record_id(url, record), address(iri)
+            graph = catalogue_graph("record", name)
+            builder = GraphBuilder(graph)
+            if dataset is not None:
+                describe_measures(builder, dataset, measures[name], scope=name)
+                describe_listings(builder, dataset, node, graph.value, listings[record])
+                describe_titles(builder, dataset, node, graph.value, titles[record])
+            quads += builder.quads
+        yield quads
         after = page[-1][0]
-
-
-def _description(
-    name: str,
-    iri: str,
-    measures: Sequence[Measure],
-    portal: NamedNode,
-    listings: Sequence[ListedTimes],
-    titles: Sequence[TitleTime],
-) -> list[Quad]:
-    graph = catalogue_graph("record", name)
-    builder = GraphBuilder(graph)
-    node = address(iri)
-    if node is not None:
-        describe_measures(builder, node, measures, scope=name)
-        describe_listings(builder, node, portal, graph.value, listings)
-        describe_titles(builder, node, portal, graph.value, titles)
-    return builder.quads

@@ -4,9 +4,8 @@ dataset.
 `data.json` (DCAT-US 1.1 or 3) is sent while it is written.
 """
 
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from typing import Final
 from urllib.parse import urlencode
@@ -17,16 +16,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from tamias.archive.reader.library import NotArchived
 from tamias.archive.sources.source_records import count_of_records, page_of_records, records_at
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases, GraphBuilder, bases_of, catalogue_graph
 from tamias.features.published.graphs import (
+    SQL,
     archive_graph,
     catalogue_graphs,
     dataset_graph,
     link_header,
     linkset,
-    rows_of,
+    named_in,
+    number_in,
     version_graph,
 )
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
@@ -124,7 +124,7 @@ def catalogue_page(
 
 def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> CataloguePage:
     values = {"since": from_, "start": (page - 1) * DATASETS_A_PAGE, "limit": DATASETS_A_PAGE}
-    names = [row[0] for row in rows_of(db.session, "page_catalogue", values)]
+    names = [row[0] for row in db.session.fetch_all(SQL["page_catalogue"], values)]
     total = _total(db, from_)
     if not names and page > 1:
         raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(total)}")
@@ -163,7 +163,7 @@ def _record_quads(found: PortalPage, page: int) -> Iterator[Quad]:
 
 def _total(db: ServiceSession, from_: int) -> int:
     if from_:
-        return int(rows_of(db.session, "count_changed", {"since": from_})[0][0])
+        return int(db.session.fetch_all(SQL["count_changed"], {"since": from_})[0][0])
     return basic_figures(db.session).datasets
 
 
@@ -214,7 +214,7 @@ def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
 
 def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
     graph, node = GraphBuilder(catalogue_graph()), NamedNode(f"{bases.service}/.well-known/void#archive")
-    _, example = rows_of(db.session, "latest_change", {})[0]
+    _, example = db.session.fetch_all(SQL["latest_change"])[0]
     graph.are([node], "void:Dataset")
     graph.each(
         node,
@@ -349,48 +349,28 @@ async def _third(
 
 DATASET = "/dataset/{id}"
 VERSION = "/dataset/{id}/{number}"
-_ID = re.compile(r"[0-9a-f]{24}")
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def dataset_routes(service: Service) -> list[Route]:
     """Return the routes of datasets and versions by file ending, and of linksets."""
-
-    async def links(request: Request) -> Response:
-        return await linkset(request, service, named_in(request))
-
-    forms = [(f"{path}.{ending}", _as(ending, service)) for path in (DATASET, VERSION) for ending in FORMS]
-    return [guarded_route(path, answer) for path, answer in [(f"{DATASET}/linkset", links), *forms]]
+    links = guarded_route(f"{DATASET}/linkset", partial(linkset, service=service))
+    return [links] + [
+        guarded_route(f"{path}.{ending}", partial(_described, service=service, ending=ending))
+        for path in (DATASET, VERSION)
+        for ending in FORMS
+    ]
 
 
 def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
     """Return the routes of the service with those of datasets, whose pages are also available as RDF."""
-    negotiated = [_negotiated(each, service) if _is_described(each) else each for each in routes]
+    negotiated = [
+        _negotiated(each, service) if isinstance(each, Route) and each.path in (DATASET, VERSION) else each
+        for each in routes
+    ]
     return [*dataset_routes(service), *catalogue_routes(), *negotiated]
 
 
-def named_in(request: Request) -> str:
-    """The id in the path. Raises `NotArchived` for what is none."""
-    named = str(request.path_params["id"])
-    if not _ID.fullmatch(named):
-        raise NotArchived(f"{named[:100]} is not in the archive")
-    return named
-
-
-def number_in(request: Request) -> int:
-    """The number of a version in the path. Raises `NotArchived` for what is none."""
-    text = str(request.path_params["number"])
-    if not _NUMBER.fullmatch(text):
-        raise NotArchived(f"{named_in(request)} has no version {text[:20]}")
-    return int(text)
-
-
-def _is_described(page: BaseRoute) -> bool:
-    return isinstance(page, Route) and page.path in (DATASET, VERSION)
-
-
-def _negotiated(page: BaseRoute, service: Service) -> Route:
-    assert isinstance(page, Route)
+def _negotiated(page: Route, service: Service) -> Route:
     shown: Answer = page.endpoint
 
     async def answer(request: Request) -> Response:
@@ -400,28 +380,16 @@ def _negotiated(page: BaseRoute, service: Service) -> Route:
         response = await shown(request)
         response.headers.setdefault("Vary", "Accept")
         if response.status_code == 200:
-            response.headers["Link"] = await _alternate_links(request, service)
+            response.headers["Link"] = await link_header(request, service)
         return response
 
     return guarded_route(page.path, answer)
 
 
-def _alternate_links(request: Request, service: Service) -> Awaitable[str]:
-    number = number_in(request) if "number" in request.path_params else None
-    return link_header(request, service, named_in(request), number)
-
-
-def _as(ending: str, service: Service) -> Answer:
-    async def answer(request: Request) -> Response:
-        return await _described(request, service, ending)
-
-    return answer
-
-
 async def _described(request: Request, service: Service, ending: str) -> Response:
     """The statements on a dataset or a version."""
     named, bases = named_in(request), bases_of(service.settings.serve)
-    number = number_in(request) if "number" in request.path_params else None
+    number = number_in(request)
 
     def read(db: ServiceSession) -> list[Quad]:
         resource = resource_named(db, named)
@@ -431,5 +399,5 @@ async def _described(request: Request, service: Service, ending: str) -> Respons
 
     quads = await service.pool.run(read)
     page = f"{base_of(request)}{request.url.path.removesuffix(f'.{ending}')}"
-    links = f'<{page}>; rel="describes", {await _alternate_links(request, service)}'
+    links = f'<{page}>; rel="describes", {await link_header(request, service)}'
     return await rdf_answer(request, quads, ending, {"Link": links})

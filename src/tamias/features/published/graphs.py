@@ -76,11 +76,6 @@ def archive_graph(bases: CatalogueBases) -> list[Quad]:
     return [quad for quad in archive_quads(bases) if _is_under(quad, bases.catalogue())]
 
 
-def rows_of(session: Session, name: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement of `published.sql`."""
-    return session.fetch_all(SQL[name], values)
-
-
 def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBases) -> list[Quad]:
     node = bases.dataset(resource.id)
     current = bases.version(resource.id, versions[-1].number) if versions else None
@@ -123,11 +118,32 @@ MOST_ITEMS = 1000
 _SIGNPOSTS: Final = (
     "cite-as", "type", "license", "linkset", "describedby", "item", "collection", "alternate"
 )  # fmt: skip
+_ID: Final = re.compile(r"[0-9a-f]{24}")
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 _UNSAFE: Final = re.compile(r"[^!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]")
 
 
-async def link_header(request: Request, service: Service, named: str, number: int | None) -> str:
+def named_in(request: Request) -> str:
+    """The id in the path. Raises `NotArchived` for what is none."""
+    named = str(request.path_params["id"])
+    if not _ID.fullmatch(named):
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return named
+
+
+def number_in(request: Request) -> int | None:
+    """The number of a version in the path, if there is one. Raises `NotArchived` for what is none."""
+    if "number" not in request.path_params:
+        return None
+    text = str(request.path_params["number"])
+    if not _NUMBER.fullmatch(text):
+        raise NotArchived(f"{named_in(request)} has no version {text[:20]}")
+    return int(text)
+
+
+async def link_header(request: Request, service: Service) -> str:
     """Return the Link header of a dataset, or of one version of it (Signposting)."""
+    number, named = number_in(request), named_in(request)
     found, base = await service.histories.find(named), base_of(request)
     if number is None:
         links = _of_dataset(found, base, bases_of(service.settings.serve))
@@ -147,9 +163,9 @@ async def link_header(request: Request, service: Service, named: str, number: in
     )
 
 
-async def linkset(request: Request, service: Service, named: str) -> Response:
+async def linkset(request: Request, service: Service) -> Response:
     """The links of one dataset and of its versions."""
-    found = await service.histories.find(named)
+    found = await service.histories.find(named_in(request))
     bases, base = bases_of(service.settings.serve), base_of(request)
     contexts = [_of_version(found.resource, version, base, bases) for version in found.versions[-MOST_ITEMS:]]
     whole = _of_dataset(found, base, bases)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import first_millisecond, milliseconds, rfc3339
 from tamias.features.dcat.terms import CatalogueBases, bases_of
-from tamias.features.published.graphs import catalogue_graphs, rows_of
+from tamias.features.published.graphs import SQL, catalogue_graphs
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import LATEST, base_of, body
 from tamias.features.service.http.rdf import written
@@ -148,7 +148,7 @@ class _Repository:
         self._prefix = f"oai:{_host(bases)}:"
 
     def identify(self, _arguments: Mapping[str, str]) -> Iterator[str]:
-        earliest = rows_of(self.session, "earliest_change", {})[0][0]
+        earliest = self.session.fetch_all(SQL["earliest_change"])[0][0]
         for name, value in (
             ("repositoryName", self.bases.title),
             ("baseURL", self.base),
@@ -192,7 +192,7 @@ class _Repository:
 
     def _record(self, identifier: str) -> _OaiRecord:
         name = identifier.removeprefix(self._prefix)
-        rows = rows_of(self.session, "oai_one", {"resource": _NO_XML.sub("", name)})
+        rows = self.session.fetch_all(SQL["oai_one"], {"resource": _NO_XML.sub("", name)})
         if not rows or name == identifier:
             raise OaiError("idDoesNotExist", f"{identifier[:200]} is not in the archive")
         return _OaiRecord(*rows[0])
@@ -202,7 +202,7 @@ class _Repository:
             "from": selection.since, "until": selection.until, "after": selection.after,
             "limit": RECORDS_A_PAGE + 1,
         }  # fmt: skip
-        found = [_OaiRecord(*row) for row in rows_of(self.session, "oai_page", values)]
+        found = [_OaiRecord(*row) for row in self.session.fetch_all(SQL["oai_page"], values)]
         if not found and not selection.cursor:
             raise OaiError("noRecordsMatch", "no record has a datestamp in this span")
         return found

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.features.dcat.terms import bases_of
-from tamias.features.published.graphs import rows_of
+from tamias.features.published.graphs import SQL
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import base_of
 from tamias.features.service.http.problems import HttpProblem
@@ -123,7 +123,7 @@ def _part(db: ServiceSession, base: str, address: str, name: str) -> bytes:
 
 
 def _state(db: ServiceSession) -> tuple[int, int | None]:
-    latest, _ = rows_of(db.session, "latest_change", {})[0]
+    latest, _ = db.session.fetch_all(SQL["latest_change"])[0]
     return basic_figures(db.session).datasets, latest
 
 
@@ -131,7 +131,7 @@ def _rows(db: ServiceSession, part: int) -> list[Row]:
     """The first part has room for the other pages. What no search is to find is in none."""
     start = max(0, part * PLACES_A_PART - len(_PAGES))
     limit = PLACES_A_PART - (0 if part else len(_PAGES))
-    found = rows_of(db.session, "page_sitemap", {"start": start, "limit": limit})
+    found = db.session.fetch_all(SQL["page_sitemap"], {"start": start, "limit": limit})
     hidden = unlisted(db, (row[0] for row in found))
     return [row for row in found if row[0] not in hidden]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from tamias.features.dcat.datasets import authority
 from tamias.features.dcat.datasets.location import describe_location, describe_place
@@ -20,6 +20,7 @@ from tamias.features.dcat.datasets.terms import (
     mailbox,
     text_literal,
 )
+from tamias.features.dcat.terms import media_type_iri, typed
 from tamias.model.dataset import Agent, AgentRole, DataService, Dataset, DcatProperty, Distribution, Period
 from tamias.model.url import host
 from tamias.model.vocabulary import sound_iri, word
@@ -241,7 +242,7 @@ def _describe_property(
         graph.typed(node, each.name, part, "dcat:Distribution")
         graph.add(part, "dcat:accessURL", address)
     elif _TYPED.get(form, _NOTHING).fullmatch(value):
-        graph.add(node, each.name, Literal(value, datatype=word(f"xsd:{form}")))
+        graph.add(node, each.name, typed(value, form))
 
 
 def _describe_themes(graph: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
@@ -391,20 +392,15 @@ def _describe_distribution(
 def _describe_form(graph: DcatStatements, it: NamedNode, part: NamedNode, distribution: Distribution) -> None:
     """Describe media type, format, size and checksum."""
     kind = authority.media_type(distribution.media_type) or authority.media_type(distribution.format)
-    if kind:
-        graph.typed(
-            it,
-            "dcat:mediaType",
-            NamedNode(f"https://www.iana.org/assignments/media-types/{kind}"),
-            "dct:MediaType",
-        )
+    if node := media_type_iri(kind):
+        graph.typed(it, "dcat:mediaType", node, "dct:MediaType")
     form = distribution.format or (None if kind else distribution.media_type)
     code = authority.file_type(form) if form else None
     iri = f"{authority.EU}file-type/{code}" if code else None
     graph.named(it, "dct:format", "dct:MediaTypeOrExtent", form, NamedNode(part.value + "/format"), iri)
     size = distribution.byte_size
     if size is not None and 0 <= size <= _LARGEST_SIZE:
-        graph.add(it, "dcat:byteSize", Literal(str(size), datatype=word("xsd:nonNegativeInteger")))
+        graph.add(it, "dcat:byteSize", typed(size, "nonNegativeInteger"))
     sha256 = distribution.sha256
     name, value = ("sha256", sha256) if sha256 else distribution.checksum or ("", "")
     algorithm, digits = re.sub(r"[^a-z0-9]", "", name.lower()), value.strip().lower()
@@ -412,7 +408,7 @@ def _describe_form(graph: DcatStatements, it: NamedNode, part: NamedNode, distri
         checksum, algorithms = NamedNode(part.value + "/checksum"), "spdx:ChecksumAlgorithm"
         graph.typed(it, "spdx:checksum", checksum, "spdx:Checksum")
         graph.typed(checksum, "spdx:algorithm", word(f"spdx:checksumAlgorithm_{algorithm}"), algorithms)
-        graph.add(checksum, "spdx:checksumValue", Literal(digits, datatype=word("xsd:hexBinary")))
+        graph.add(checksum, "spdx:checksumValue", typed(digits, "hexBinary"))
 
 
 def _describe_service(

@@ -85,19 +85,13 @@ class Descriptions:
 
     def texts(self, node: Term, *predicates: str) -> tuple[str, ...]:
         """Return the texts of all literals, each once."""
-        found = (
-            value.value.strip() for value in self.values(node, *predicates) if isinstance(value, Literal)
-        )
-        return tuple(dict.fromkeys(text for text in found if text))
+        return _each_once(value for value in self.values(node, *predicates) if isinstance(value, Literal))
 
     def words(self, node: Term, *predicates: str) -> tuple[str, ...]:
         """Return the texts of literals and the IRIs among the values, each once."""
-        found = (
-            value.value.strip()
-            for value in self.values(node, *predicates)
-            if not isinstance(value, BlankNode)
+        return _each_once(
+            value for value in self.values(node, *predicates) if not isinstance(value, BlankNode)
         )
-        return tuple(dict.fromkeys(text for text in found if text))
 
     def iris(self, node: Term, *predicates: str) -> tuple[str, ...]:
         """Return the values that are IRIs, also where a literal holds one."""
@@ -107,6 +101,10 @@ class Descriptions:
 def is_web(text: str | None) -> bool:
     """Return whether a text is an address that can be fetched."""
     return sound_iri(text, web=True) is not None
+
+
+def _each_once(values: Iterable[NamedNode | Literal]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (value.value.strip() for value in values))))
 
 
 def _preference(literal: Literal) -> tuple[int, str, str]:

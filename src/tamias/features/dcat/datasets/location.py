@@ -23,8 +23,6 @@ _PAIR = re.compile(rf"({_NUMBER})\s+({_NUMBER})")
 _CRS = re.compile(r"\s*<[^<>\s]{1,200}>")
 _LONGEST_GEOMETRY = 1_000_000
 
-Box = tuple[float, float, float, float]
-
 
 def describe_location(graph: DcatStatements, subject: NamedNode, text: str, node: NamedNode) -> None:
     """Describe a `dct:Location`: an IRI as it stands, else `node` with what the text says.
@@ -66,8 +64,7 @@ def _shape(text: str) -> Literal:
 def _describe(graph: DcatStatements, node: NamedNode, text: str, *, boxed: bool = True) -> None:
     if len(text) <= _LONGEST_GEOMETRY:
         if _FOUR_NUMBERS.fullmatch(text):
-            west, south, east, north = (float(number) for number in _NUMBERS.findall(text))
-            graph.add(node, "dcat:bbox", _wkt(_box((west, south, east, north))))
+            graph.add(node, "dcat:bbox", _wkt(_box(*map(float, _NUMBERS.findall(text)))))
             return
         if text.startswith("{") and (points := _geojson_points(text)):
             literal = Literal(text, datatype=word("geo:geoJSONLiteral"))
@@ -95,7 +92,7 @@ def _describe_geometry(
         graph.add(node, "dcat:centroid", _wkt(f"{prefix}POINT({points[0][0]:.10g} {points[0][1]:.10g})"))
         return
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    graph.add(node, "dcat:bbox", _wkt(prefix + _box((min(xs), min(ys), max(xs), max(ys)))))
+    graph.add(node, "dcat:bbox", _wkt(prefix + _box(min(xs), min(ys), max(xs), max(ys))))
 
 
 def _geojson_points(text: str) -> list[tuple[float, float]]:
@@ -147,8 +144,8 @@ def is_number(text: str) -> bool:
     return _NUMBERS.fullmatch(text.strip()) is not None
 
 
-def _box(box: Box) -> str:
-    return _ring(*(f"{number:.10g}" for number in box))
+def _box(*sides: float) -> str:
+    return _ring(*(f"{number:.10g}" for number in sides))
 
 
 def _ring(west: str, south: str, east: str, north: str) -> str:

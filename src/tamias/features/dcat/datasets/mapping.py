@@ -15,13 +15,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tamias import plugins
 from tamias.features.dcat.datasets.dcat import dataset_quads
 from tamias.features.dcat.datasets.from_dcat import datasets_in
-from tamias.features.dcat.datasets.terms import (
-    DcatStatements,
-    below,
-    last_segment,
-    segment,
-    text_literal,
-)
+from tamias.features.dcat.datasets.terms import DcatStatements, below, last_segment, segment, text_literal
+from tamias.features.dcat.terms import typed
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
 from tamias.model.vocabulary import word
@@ -280,9 +275,9 @@ def _literal(value: Any) -> Literal:
     if isinstance(value, bool):
         return Literal(value)
     if isinstance(value, int):
-        return Literal(str(value), datatype=word("xsd:integer"))
+        return typed(value, "integer")
     if isinstance(value, float):
-        return Literal(_as_text(value), datatype=word("xsd:double"))
+        return typed(_as_text(value), "double")
     if isinstance(value, list):
         return Literal(_as_text(value), datatype=word("rdf:JSON"))
     return text_literal(str(value))

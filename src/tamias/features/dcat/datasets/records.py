@@ -256,7 +256,7 @@ def translated(record: dict[str, Any], field: str) -> tuple[tuple[str, str], ...
     for key in record:
         if key.startswith(field) and key[size : size + 1] in ("_", "-"):
             tag = key[size + 1 :].replace("_", "-")
-            if _is_code(tag):
+            if tag.partition("-")[0] in _CODES and _TAG.fullmatch(tag):
                 found.update(((tag, one), None) for one in texts(record.get(key)))
     return tuple(found)
 
@@ -271,8 +271,3 @@ def one_text(value: Any) -> str | None:
         pairs = by_language(value)
         return next((one for tag, one in pairs if tag[:2] == "en"), pairs[0][1] if pairs else None)
     return text(value)
-
-
-def _is_code(tag: str) -> bool:
-    head = tag.partition("-")[0]
-    return head in _CODES and _TAG.fullmatch(tag) is not None

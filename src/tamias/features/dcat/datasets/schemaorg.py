@@ -118,12 +118,7 @@ def _agent(said: Descriptions, node: Node, *names: str) -> Agent | None:
 def _contact(said: Descriptions, node: Node) -> Agent | None:
     """The contact point, which hangs on the publisher as often as on the dataset."""
     holders = (node, *said.values(node, *_terms("publisher", "provider", "creator")))
-    found = (_contact_of(said, holder) for holder in holders)
-    return next((contact for contact in found if contact is not None), None)
-
-
-def _contact_of(said: Descriptions, holder: Term) -> Agent | None:
-    for point in said.values(holder, *_terms("contactPoint")):
+    for point in (point for holder in holders for point in said.values(holder, *_terms("contactPoint"))):
         email = said.text(point, *_terms("email"))
         name = said.text(point, *_terms("name", "contactType")) or email
         if name:

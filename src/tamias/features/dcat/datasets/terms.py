@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tamias.features.dcat.terms import typed
 from tamias.model.vocabulary import SPACES, sound_iri, word
 
 ADMS, DCAT, DCT, FOAF, RDF, RDFS, SKOS, SPDX, VCARD = (
@@ -44,14 +45,14 @@ def day_or_moment(text: str | None) -> Literal | None:
     if len(text) > 40:
         return None
     if found := _DATE.fullmatch(text):
-        return _typed(text, "date") if _in_the_calendar(found[1]) else None
+        return typed(text, "date") if _in_the_calendar(found[1]) else None
     if found := _MOMENT.fullmatch(text):
         if not _in_the_calendar(found[1]):
             return None
-        return _typed(f"{found[1]}T{found[2]}{found[3] or ':00'}{_zone(found[4])}", "dateTime")
+        return typed(f"{found[1]}T{found[2]}{found[3] or ':00'}{_zone(found[4])}", "dateTime")
     if _MONTH.fullmatch(text):
-        return _typed(text, "gYearMonth")
-    return _typed(text, "gYear") if _YEAR.fullmatch(text) else None
+        return typed(text, "gYearMonth")
+    return typed(text, "gYear") if _YEAR.fullmatch(text) else None
 
 
 def text_literal(text: str, language: str | None = None) -> Literal:
@@ -101,10 +102,6 @@ def _zone(text: str | None) -> str:
     if not text or text == "Z" or ":" in text:
         return text or ""
     return f"{text[:3]}:{text[3:]}"
-
-
-def _typed(text: str, datatype: str) -> Literal:
-    return Literal(text, datatype=word("xsd:" + datatype))
 
 
 class DcatStatements:
