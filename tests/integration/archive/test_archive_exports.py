@@ -161,6 +161,9 @@ def test_a_warc_file_has_every_version_or_refers_to_the_same_body(tamias, kept):
 
 def test_a_warc_file_tells_the_redirects_and_the_version(tamias, kept):
     found = warc_records(tamias("export", "--format", "warc", "--url", OTHER, text=False).stdout)
+    names = [headers["WARC-Target-URI"] for headers, _, _ in found if headers["WARC-Type"] == "resource"]
+    assert names == ["dns:other.example"]
+    found = [each for each in found if each[0]["WARC-Type"] != "resource"]
     kinds = [headers["WARC-Type"] for headers, _, _ in found]
     assert kinds == ["warcinfo", "response", "response", "metadata"]
     assert found[1][1].get_statuscode() == "302"

@@ -4,6 +4,7 @@ import ast
 import inspect
 
 from tamias.features.mcp.tools import TOOLS
+from tamias.features.pages.crawl.crawl import crawl_form
 from tamias.features.pages.datasets.forms import dataset_form
 from tamias.features.pages.routes import FORMS
 from tamias.features.remote_workers.grpc import connection
@@ -34,8 +35,9 @@ def test_every_route_that_says_it_checks_bounds_does():
 def test_every_form_checks_who_sends_it_and_what_they_may():
     for path, make in FORMS.items():
         found = calls(inspect.getmodule(make), make.__name__)
-        if dataset_form.__name__ in found:
-            found |= calls(inspect.getmodule(dataset_form), dataset_form.__name__)
+        for shared in (dataset_form, crawl_form):
+            if shared.__name__ in found:
+                found |= calls(inspect.getmodule(shared), shared.__name__)
         assert found & {"form_caller", "sent_form"} or path == "/sign-in", path
         assert "check_form" in found or path in OPEN_FORMS, path
 
