@@ -122,13 +122,13 @@ class Catalogue:
         text = PROLOGUE + rewrite_query(query)
         if asks_elsewhere(query):
             raise QueryRefused("SERVICE is not supported: other servers are not queried")
+        order = QueryOrder(text, accept, graphs or {}, limits.bytes)
         if past is not None:
-            return self._ask_past(QueryOrder(text, accept, graphs or {}, limits.bytes), limits, asking, past)
+            return self._ask_past(order, limits, asking, past)
         if self.local is None:
             return self._client.ask(text, accept, limits, graphs)
         if self.follower is not None:
             self.follower.catch_up()
-        order = QueryOrder(text, accept, graphs or {}, limits.bytes)
         try:
             fetches = find_needed_fetches(text, order.graphs)
         except QueryRefused:

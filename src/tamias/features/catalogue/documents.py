@@ -19,7 +19,7 @@ from tamias.model.capture import new_capture_id
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import DocumentRefused, SinkStumbled
 from tamias.sinks.graphs import NoQuad, SortedGraphs
-from tamias.sinks.outbox import Outbox, OutboxClaim, Settled, text_key
+from tamias.sinks.outbox import Outbox, OutboxClaim, Settled
 from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 
 _SQL = statements("tamias.sinks", "outbox.sql")
@@ -83,9 +83,8 @@ class Documents:
 
     def _bring_alone(self, claim: OutboxClaim) -> Settled:
         """Bring one document; what the store refuses is noted, and others go on."""
-        extent = claim.edition.extent
         try:
-            self._placement.deliver(claim.edition, self._reader.read(extent) if extent else (), _no_beat)
+            self._placement.deliver(claim.edition, self._quads(claim), _no_beat)
         except (SinkStumbled, DocumentRefused, SegmentError, NoQuad, ValueError) as error:
             return Settled(claim, due=NEVER, tries=claim.tries + 1, problem=str(error))
         return Settled(claim, due=NEVER)
@@ -96,7 +95,8 @@ class Documents:
                 claim.edition.capture: stack.enter_context(SortedGraphs(self._quads(claim)))
                 for claim in claims
             }
-            left = self._place(claims, loaded)
+            placed = [(claim.edition, loaded[claim.edition.capture].names) for claim in claims]
+            left = self._ledger.place_all(placed)
             names = [name for sorted_graphs in loaded.values() for name in sorted_graphs.names]
             graphs = list(dict.fromkeys([*names, *(graph for some in left.values() for graph in some)]))
             shares = self._ledger.others("", graphs)
@@ -106,35 +106,6 @@ class Documents:
             replace_all(self._graphs, contents)
         for document in left:
             self._ledger.forget_vacated(document)
-
-    def _place(self, claims: list[OutboxClaim], loaded: Loaded) -> dict[str, list[str]]:
-        """Notes who is in which graph; told are the graphs that documents have to be taken from."""
-
-        def work(cursor: Cursor) -> dict[str, list[str]]:
-            left: dict[str, list[str]] = {}
-            for claim in claims:
-                params = self._placed(claim, loaded[claim.edition.capture].names)
-                rows = cursor.execute(_SQL["vacate"].text, params).fetchall()
-                cursor.execute(_SQL["place"].text, params)
-                if rows:
-                    left[claim.edition.document] = [row[0] for row in rows]
-            return left
-
-        return self._session.transact(work)
-
-    def _placed(self, claim: OutboxClaim, graphs: list[str]) -> dict[str, object]:
-        extent = claim.edition.extent
-        return {
-            "sink": self._sink,
-            "document_key": text_key(claim.edition.document),
-            "graph_key": [text_key(graph) for graph in graphs],
-            "graph": graphs,
-            "capture": claim.edition.capture,
-            "segment": extent.segment if extent else None,
-            "frame": extent.frame if extent else None,
-            "start": extent.start if extent else None,
-            "length": extent.length if extent else 0,
-        }
 
     def _triples(self, graph: str, shares: list[Share], loaded: Loaded) -> Iterator[bytes]:
         for share in shares:

@@ -78,7 +78,7 @@ class SparqlClient:
         headers = {"Content-Type": "application/sparql-query; charset=utf-8", "Accept": accept}
         spool = SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - closed below, or by whoever asked
         try:
-            with self._client() as client, _translate_failures(limits):
+            with self._client() as client:
                 response = client.send(
                     "POST",
                     url,
@@ -89,9 +89,13 @@ class SparqlClient:
                     into=cast("BinaryIO", spool),
                 )
             return _whole(response, spool, limits)
-        except BaseException:
+        except BaseException as error:
             spool.close()
-            raise
+            if not isinstance(error, NoResponse):
+                raise
+            if error.late:
+                raise too_long(limits) from error
+            raise StoreAway(f"the SPARQL server cannot be reached: {error}") from error
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[ServiceClient]:
@@ -114,7 +118,10 @@ class SparqlClient:
 def _whole(response: Response, spool: "SpooledTemporaryFile[bytes]", limits: Limits) -> Answer:
     if response.status != 200:
         spool.seek(0)
-        raise _refusal(response.status, spool.read(_MESSAGE_BYTES).decode("utf-8", "replace").strip())
+        message = spool.read(_MESSAGE_BYTES).decode("utf-8", "replace").strip()
+        if response.status in (400, 406, 414, 415):
+            raise QueryRefused(message or "the SPARQL server does not take the query", response.status)
+        raise StoreAway(f"the SPARQL server failed: {response.status} {message}")
     if response.is_cut:
         raise too_large(limits)
     size = spool.tell()
@@ -123,16 +130,6 @@ def _whole(response: Response, spool: "SpooledTemporaryFile[bytes]", limits: Lim
         raise too_long(limits)
     spool.seek(0)
     return Answer(response.headers.get("content-type", ""), size, cast("BinaryIO", spool))
-
-
-@contextlib.contextmanager
-def _translate_failures(limits: Limits) -> Iterator[None]:
-    try:
-        yield
-    except NoResponse as error:
-        if error.late:
-            raise too_long(limits) from error
-        raise StoreAway(f"the SPARQL server cannot be reached: {error}") from error
 
 
 def too_large(limits: Limits) -> AnswerTooLarge:
@@ -147,9 +144,3 @@ def too_long(limits: Limits) -> QueryTooLong:
     return QueryTooLong(
         f"the query took longer than {limits.seconds:g} s ([serve] sparql_seconds) and was stopped"
     )
-
-
-def _refusal(status: int, message: str) -> Exception:
-    if status in (400, 406, 414, 415):
-        return QueryRefused(message or "the SPARQL server does not take the query", status)
-    return StoreAway(f"the SPARQL server failed: {status} {message}")

@@ -327,7 +327,12 @@ def write_fetches(
             while some := list(islice(found, _AT_ONCE)):
                 count += len(some)
                 if count > MOST_FETCHES:
-                    raise _too_many()
+                    raise QueryRefused(
+                        f"the query is about more than {MOST_FETCHES:,} fetches. Restrict them with a FILTER "
+                        "on prov:startedAtTime, or by tamias:requestedUrl, tamias:outcome or tamias:crawl. "
+                        "'tamias export --graph metadata' writes all fetches.",
+                        422,
+                    )
                 seconds_left()
                 triples = [triple for record in some for triple in triples_of(record)]
                 file.write(serialize(triples, format=RdfFormat.N_TRIPLES) or b"")
@@ -348,15 +353,6 @@ def _triples_of(predicates: frozenset[str] | None) -> Callable[[CaptureRecord], 
         ]
 
     return chosen
-
-
-def _too_many() -> QueryRefused:
-    return QueryRefused(
-        f"the query is about more than {MOST_FETCHES:,} fetches. Restrict them with a FILTER on "
-        "prov:startedAtTime, or by tamias:requestedUrl, tamias:outcome or tamias:crawl. "
-        "'tamias export --graph metadata' writes all fetches.",
-        422,
-    )
 
 
 def _refusal(why: str) -> QueryRefused:

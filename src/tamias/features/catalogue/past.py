@@ -87,16 +87,14 @@ class PastState:
             self.file.flush()
             self.size = self.file.tell()
             if self.size > LARGE_STATE:
-                self._make_store()
+                self._folder = TemporaryDirectory(prefix="tamias-past-", ignore_cleanup_errors=True)
+                self.file.seek(0)
+                stored = parse(self.file, format=RdfFormat.N_QUADS, lenient=True)
+                make_store(Path(self._folder.name), stored)
+                self.file.truncate(0)
         except BaseException:
             self.close()
             raise
-
-    def _make_store(self) -> None:
-        self._folder = TemporaryDirectory(prefix="tamias-past-", ignore_cleanup_errors=True)
-        self.file.seek(0)
-        make_store(Path(self._folder.name), parse(self.file, format=RdfFormat.N_QUADS, lenient=True))
-        self.file.truncate(0)
 
     @property
     def folder(self) -> str:

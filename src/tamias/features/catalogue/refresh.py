@@ -102,13 +102,11 @@ class Changes:
         fresh = rows - self._reported
         self._reported = rows
         seen = min([seen, *(xid for xid, _, _, waits in found if waits)], key=int)
-        return CatalogueChanges(
-            sorted({name for _, kind, name in fresh if kind == "resource"}),
-            sorted({name for _, kind, name in fresh if kind == "version"}),
-            sorted({name for _, kind, name in fresh if kind == "portal"}),
-            sorted({name for _, kind, name in fresh if kind == "declared"}),
-            seen,
-        )
+
+        def named(kind: str) -> list[str]:
+            return sorted({name for _, each, name in fresh if each == kind})
+
+        return CatalogueChanges(named("resource"), named("version"), named("portal"), named("declared"), seen)
 
     def follow(self, seen: str) -> None:
         """The store has all news up to there. Where there were none, this is noted once a minute."""
@@ -176,9 +174,9 @@ class OwnFilling:
             mark.write_text(secrets.token_hex(8), encoding="ascii")
         return f"catalogue:{mark.read_text(encoding='ascii')}"
 
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Put graphs by their N-Triples, safe once `publish` returns; one without any is removed."""
-        self.graphs.hold(contents)
+    def replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
+        """Put graphs, safe once `publish` returns; one without statements is removed."""
+        self.graphs.hold(_ntriples(graphs))
 
     def publish(self) -> None:
         """Let queries see what was written."""
@@ -214,9 +212,9 @@ class OtherFilling:
         """Return the name by which the database knows the store."""
         return f"catalogue:{self._url}"
 
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Put graphs by their N-Triples; one without any is removed."""
-        replace_all(self.graphs, contents)
+    def replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
+        """Put graphs; one without statements is removed."""
+        replace_all(self.graphs, _ntriples(graphs))
 
     def publish(self) -> None:
         """Do nothing: what was written is visible at once."""
@@ -224,7 +222,7 @@ class OtherFilling:
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         """Put the whole catalogue there, beside what others have put."""
         for quads in catalogue_quads(session, bases):
-            self.replace({graph: ntriples(some) for graph, some in by_graph(quads).items()})
+            self.replace(by_graph(quads))
 
 
 class Refresher:
@@ -346,17 +344,14 @@ class Refresher:
             found |= quads_of_versions(self._session, versions, bases)
             empty = [name.split("_") for name, quads in found.items() if not quads]
             removed: dict[str, list[Quad]] = {catalogue_graph(*name).value: [] for name in empty}
-            self._replace(removed | by_graph(chain.from_iterable(found.values())))
+            self._store.replace(removed | by_graph(chain.from_iterable(found.values())))
         return len(news.resources) + len(news.versions)
 
     def _write_archive(self, bases: CatalogueBases) -> None:
         """Write the description of the archive itself, once, before there is something in it."""
         if not self._has_archive:
-            self._replace({catalogue_graph().value: archive_quads(bases)})
+            self._store.replace({catalogue_graph().value: archive_quads(bases)})
             self._has_archive = True
-
-    def _replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
-        self._store.replace({graph: ntriples(quads) for graph, quads in graphs.items()})
 
     def _write_portals(self, news: CatalogueChanges) -> int:
         """And what sites declare."""
@@ -365,7 +360,7 @@ class Refresher:
         declared = declared_quads(self._session, frozenset(news.sitemaps)) if news.sitemaps else ()
         for quads in chain(portals, declared):
             graphs = by_graph(quads)
-            self._replace(graphs)
+            self._store.replace(graphs)
             written += len(graphs)
         return written
 
@@ -383,6 +378,8 @@ def by_graph(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
     return found
 
 
-def ntriples(quads: Iterable[Quad]) -> bytes:
-    """The statements without their graph."""
-    return serialize((quad.triple for quad in quads), format=RdfFormat.N_TRIPLES) or b""
+def _ntriples(graphs: Mapping[str, Iterable[Quad]]) -> dict[str, bytes]:
+    return {
+        graph: serialize((quad.triple for quad in quads), format=RdfFormat.N_TRIPLES) or b""
+        for graph, quads in graphs.items()
+    }

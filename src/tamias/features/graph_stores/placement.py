@@ -3,7 +3,7 @@
 Several documents may write into one graph. So the database remembers who put what where, before it is put.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 from uuid import UUID
@@ -57,21 +57,28 @@ class PostgresLedger:
 
     def place(self, edition: Edition, graphs: list[str]) -> list[str]:
         """Note that the document is about to be in these graphs; return those it has to be taken from."""
-        extent = edition.extent
-        params = {
-            **self._params(edition.document, graphs),
-            "graph": graphs,
-            "capture": edition.capture,
-            "segment": extent.segment if extent else None,
-            "frame": extent.frame if extent else None,
-            "start": extent.start if extent else None,
-            "length": extent.length if extent else 0,
-        }
+        return self.place_all([(edition, graphs)]).get(edition.document, [])
 
-        def work(cursor: Cursor) -> list[str]:
-            left = cursor.execute(_SQL["vacate"].text, params).fetchall()
-            cursor.execute(_SQL["place"].text, params)
-            return [row[0] for row in left]
+    def place_all(self, placed: Sequence[tuple[Edition, list[str]]]) -> dict[str, list[str]]:
+        """The same for many documents at once; those that need not be taken from any graph are left out."""
+
+        def work(cursor: Cursor) -> dict[str, list[str]]:
+            left: dict[str, list[str]] = {}
+            for edition, graphs in placed:
+                extent = edition.extent
+                params = {
+                    **self._params(edition.document, graphs),
+                    "graph": graphs,
+                    "capture": edition.capture,
+                    "segment": extent.segment if extent else None,
+                    "frame": extent.frame if extent else None,
+                    "start": extent.start if extent else None,
+                    "length": extent.length if extent else 0,
+                }
+                if rows := cursor.execute(_SQL["vacate"].text, params).fetchall():
+                    left[edition.document] = [row[0] for row in rows]
+                cursor.execute(_SQL["place"].text, params)
+            return left
 
         return self._session.transact(work)
 

@@ -34,14 +34,6 @@ _FORMATS: Final = {
     "dcat": (f"{_OAI}rdf.xsd", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
 }
 _SELECTIVE: Final = frozenset({"from", "until", "set", "metadataPrefix", "resumptionToken"})
-_ARGUMENTS: Final = {
-    "Identify": frozenset[str](),
-    "ListMetadataFormats": frozenset({"identifier"}),
-    "ListSets": frozenset({"resumptionToken"}),
-    "ListIdentifiers": _SELECTIVE,
-    "ListRecords": _SELECTIVE,
-    "GetRecord": frozenset({"identifier", "metadataPrefix"}),
-}
 _TOKEN: Final = re.compile(r"(oai_dc|dcat)!(-?\d{1,19})!(\d{1,19})!([0-9a-f]{24})!(\d{1,12})")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 _NO_XML: Final = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -75,41 +67,11 @@ class _OaiRecord(NamedTuple):
     captured_at: int
 
 
-ENDPOINTS = EndpointTable()
-_PARAMETERS = tuple(
-    Parameter(name, about)
-    for name, about in {
-        "verb": f"one of {', '.join(_ARGUMENTS)}",
-        "metadataPrefix": f"the format: {' or '.join(_FORMATS)}",
-        "identifier": "of one record",
-        "from": "records with a version since this day or time",
-        "until": "records whose last version is not later",
-        "set": "there are no sets",
-        "resumptionToken": "as the page before returned it",
-    }.items()
-)
-_ANSWERS = {200: ResponseSpec("A response of OAI-PMH 2.0", media_types=(_XML,))}
-
-
-@ENDPOINTS.post("/oai", _ANSWERS, about="The same, with the arguments in the body")
-@ENDPOINTS.get("/oai", _ANSWERS, *_PARAMETERS, about="The catalogue by OAI-PMH 2.0")
-async def oai(request: Request, service: Service) -> Response:
-    """Answers one of the six verbs; errors are XML with status 200, as the protocol says."""
-    text = request.scope["query_string"].decode("latin-1")
-    if request.method == "POST":
-        text = (await body(request, _MOST_BODY)).decode("utf-8", "replace")
-    pairs, bases = parse_qsl(text, keep_blank_values=True), bases_of(service.settings.serve)
-    contact, base = service.settings.fetch.contact, f"{base_of(request)}/oai"
-    email = contact.removeprefix("mailto:") if "@" in contact else f"postmaster@{_host(bases)}"
-    content = await service.pool.run(lambda db: _answer(_Repository(db, bases, base, email), pairs))
-    return Response(content, headers={"Cache-Control": "no-cache"}, media_type=_XML)
-
-
 def _answer(repository: "_Repository", pairs: Sequence[tuple[str, str]]) -> bytes:
     arguments, echoed = dict(pairs), ""
     try:
         verb = _checked(pairs)
-        inner = "".join(_VERBS[verb](repository, arguments))
+        inner = "".join(_VERBS[verb][0](repository, arguments))
         content = f"<{verb}>{inner}</{verb}>"
     except OaiError as error:
         content = f'<error code="{error.code}">{_text(str(error))}</error>'
@@ -125,10 +87,10 @@ def _answer(repository: "_Repository", pairs: Sequence[tuple[str, str]]) -> byte
 def _checked(pairs: Sequence[tuple[str, str]]) -> str:
     """The verb. Raises `OaiError` for what the protocol does not allow."""
     verbs = [value for name, value in pairs if name == "verb"]
-    if len(verbs) != 1 or verbs[0] not in _ARGUMENTS:
-        raise OaiError("badVerb", f"the verb must be one of {', '.join(_ARGUMENTS)}, given once")
+    if len(verbs) != 1 or verbs[0] not in _VERBS:
+        raise OaiError("badVerb", f"the verb must be one of {', '.join(_VERBS)}, given once")
     names = [name for name, _ in pairs if name != "verb"]
-    if unknown := set(names) - _ARGUMENTS[verbs[0]]:
+    if unknown := set(names) - _VERBS[verbs[0]][1]:
         raise OaiError("badArgument", f"{verbs[0]} does not take {', '.join(sorted(unknown))[:200]}")
     if len(names) != len(set(names)):
         raise OaiError("badArgument", "an argument is given more than once")
@@ -216,7 +178,10 @@ class _Repository:
     def _described(self, records: Sequence[_OaiRecord], prefix: str) -> Iterator[str]:
         for record in records[:RECORDS_A_PAGE]:
             quads = catalogue_graphs(self.session, [record.resource], self.bases)
-            metadata = _dublin_core(quads) if prefix == "oai_dc" else _rdf(quads)
+            if prefix == "oai_dc":
+                metadata = _dublin_core(quads)
+            else:
+                metadata = re.sub(r"^\s*<\?xml[^>]*\?>", "", written(quads, "rdf").decode())
             yield f"<record>{self._header(record)}<metadata>{metadata}</metadata></record>"
 
 
@@ -279,10 +244,6 @@ def _dublin_core(quads: Sequence[Quad]) -> str:
     )
 
 
-def _rdf(quads: Sequence[Quad]) -> str:
-    return re.sub(r"^\s*<\?xml[^>]*\?>", "", written(quads, "rdf").decode())
-
-
 def _host(bases: CatalogueBases) -> str:
     return host(bases.service) or "localhost"
 
@@ -295,11 +256,41 @@ def _text(value: str) -> str:
     return escape(_NO_XML.sub("", value))
 
 
-_VERBS: Final[dict[str, Any]] = {
-    "Identify": _Repository.identify,
-    "ListMetadataFormats": _Repository.formats,
-    "ListSets": _Repository.sets,
-    "ListIdentifiers": _Repository.identifiers,
-    "ListRecords": _Repository.records,
-    "GetRecord": _Repository.record,
+_VERBS: Final[dict[str, tuple[Any, frozenset[str]]]] = {
+    "Identify": (_Repository.identify, frozenset()),
+    "ListMetadataFormats": (_Repository.formats, frozenset({"identifier"})),
+    "ListSets": (_Repository.sets, frozenset({"resumptionToken"})),
+    "ListIdentifiers": (_Repository.identifiers, _SELECTIVE),
+    "ListRecords": (_Repository.records, _SELECTIVE),
+    "GetRecord": (_Repository.record, frozenset({"identifier", "metadataPrefix"})),
 }
+"""The verbs, each with the arguments that it takes."""
+
+ENDPOINTS = EndpointTable()
+_PARAMETERS = tuple(
+    Parameter(name, about)
+    for name, about in {
+        "verb": f"one of {', '.join(_VERBS)}",
+        "metadataPrefix": f"the format: {' or '.join(_FORMATS)}",
+        "identifier": "of one record",
+        "from": "records with a version since this day or time",
+        "until": "records whose last version is not later",
+        "set": "there are no sets",
+        "resumptionToken": "as the page before returned it",
+    }.items()
+)
+_ANSWERS = {200: ResponseSpec("A response of OAI-PMH 2.0", media_types=(_XML,))}
+
+
+@ENDPOINTS.post("/oai", _ANSWERS, about="The same, with the arguments in the body")
+@ENDPOINTS.get("/oai", _ANSWERS, *_PARAMETERS, about="The catalogue by OAI-PMH 2.0")
+async def oai(request: Request, service: Service) -> Response:
+    """Answers one of the six verbs; errors are XML with status 200, as the protocol says."""
+    text = request.scope["query_string"].decode("latin-1")
+    if request.method == "POST":
+        text = (await body(request, _MOST_BODY)).decode("utf-8", "replace")
+    pairs, bases = parse_qsl(text, keep_blank_values=True), bases_of(service.settings.serve)
+    contact, base = service.settings.fetch.contact, f"{base_of(request)}/oai"
+    email = contact.removeprefix("mailto:") if "@" in contact else f"postmaster@{_host(bases)}"
+    content = await service.pool.run(lambda db: _answer(_Repository(db, bases, base, email), pairs))
+    return Response(content, headers={"Cache-Control": "no-cache"}, media_type=_XML)

@@ -47,7 +47,7 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
         try:
             word, descriptors, _, _ = socket.recv_fds(keeper, 1, 3)
         except TimeoutError:
-            stores.snapshots.leave_old()
+            stores.leave_old()
             continue
         if not word:
             os._exit(0)
@@ -64,7 +64,8 @@ class _Stores:
     """Subject of queries: the newest snapshot, the graph of fetches, or states of the past."""
 
     def __init__(self, folder: Path) -> None:
-        self.snapshots = _NewestSnapshot(folder)
+        self._folder = folder
+        self._newest: OpenSnapshot | None = None
         self._past: OrderedDict[str, tuple[Store, int]] = OrderedDict()
 
     def open(self, order: QueryOrder, files: list[int]) -> Store:
@@ -72,7 +73,9 @@ class _Stores:
         if order.past:
             return self._open_past(order, files[0])
         if not files:
-            return self.snapshots.get().store
+            self.leave_old()
+            self._newest = self._newest or open_newest(self._folder)
+            return self._newest.store
         store = Store()
         with open(files[0], "rb", closefd=False) as file:
             store.bulk_load(file, RdfFormat.N_TRIPLES, to_graph=METADATA_GRAPH, lenient=True)
@@ -91,6 +94,12 @@ class _Stores:
             store.bulk_extend(quads)
         self._past[order.past] = store, size
         return store
+
+    def leave_old(self) -> None:
+        """Close a snapshot that is not the newest, so that its files can be removed."""
+        if self._newest is not None and self._newest.mark != newest_mark(self._folder):
+            self._newest.close()
+            self._newest = None
 
 
 def _serve(
@@ -117,26 +126,6 @@ def _serve(
             send(line, reply)
     if is_slow:
         os._exit(0)  # only the superuser may make it quick again
-
-
-class _NewestSnapshot:
-    """Opened again when there is a newer one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._open: OpenSnapshot | None = None
-
-    def get(self) -> OpenSnapshot:
-        self.leave_old()
-        if self._open is None:
-            self._open = open_newest(self._folder)
-        return self._open
-
-    def leave_old(self) -> None:
-        """Close a snapshot that is not the newest, so that its files can be removed."""
-        if self._open is not None and self._open.mark != newest_mark(self._folder):
-            self._open.close()
-            self._open = None
 
 
 def _reply(stores: _Stores, order: QueryOrder, files: list[int], spool: io.FileIO) -> QueryReply:

@@ -282,8 +282,15 @@ class StoreKeeper:
         self._folder = keeping.folder
         self._seconds = orders.seconds
         self._store = self._folder / "store"
-        if orders.guarded:
-            _seclude()
+        try:
+            if orders.guarded:
+                seclude()
+        except OSError as error:
+            raise StoreError(
+                f"the processes that answer queries cannot be shut off from the network ({error.strerror}); "
+                "allow user namespaces, name another server with [serve] sparql, or set "
+                "[serve] sparql_guard = false"
+            ) from error
         self._queries = _QueryProcesses(self._store, orders.seconds)
         self._writer: _Child | None = None
         self._writer_started = 0.0
@@ -347,7 +354,8 @@ class StoreKeeper:
                     self._queries.take(user, descriptors)
                     return
                 if word == WRITE:
-                    self._pass_to_writer(user)
+                    writer = self._writer or self._start_writer()
+                    socket.send_fds(writer.line, [WRITE], [user.fileno()])
                 elif word == ADOPT:
                     self._stop_writer()
                     self._queries.end_idle()
@@ -357,10 +365,6 @@ class StoreKeeper:
                 user.close()
                 raise
             user.close()
-
-    def _pass_to_writer(self, user: socket.socket) -> None:
-        writer = self._writer or self._start_writer()
-        socket.send_fds(writer.line, [WRITE], [user.fileno()])
 
     def _start_writer(self) -> _Child:
         self._writer = _Child(lambda keeper: write_graphs(keeper, self._store))
@@ -404,17 +408,6 @@ def _be_a_child(keeper: int, line: socket.socket, work: Callable[[socket.socket]
         sys.stderr.write(f"a process of the SPARQL store ended: {type(error).__name__}: {error}\n")
         sys.stderr.flush()
     os._exit(1)
-
-
-def _seclude() -> None:
-    try:
-        seclude()
-    except OSError as error:
-        raise StoreError(
-            f"the processes that answer queries cannot be shut off from the network ({error.strerror}); "
-            "allow user namespaces, name another server with [serve] sparql, or set "
-            "[serve] sparql_guard = false"
-        ) from error
 
 
 def _listening(sockets: Path) -> socket.socket:

@@ -160,7 +160,14 @@ def publish(store: Store, folder: Path) -> None:
 def remove_old(folder: Path) -> None:
     """Removes all snapshots but the newest, unless somebody reads them."""
     for number in _numbers(folder)[:-1]:
-        _remove(folder / _SNAPSHOTS / str(number))
+        path = folder / _SNAPSHOTS / str(number)
+        lock = path.with_suffix(".lock")
+        with opened(lock) as handle:
+            if try_alone(handle):
+                gone = path.with_suffix(".gone")
+                path.rename(gone)
+                shutil.rmtree(gone, ignore_errors=True)
+                lock.unlink()
 
 
 def bytes_left_behind(folder: Path) -> int:
@@ -282,17 +289,6 @@ def _numbers(folder: Path) -> list[int]:
     except FileNotFoundError:
         return []
     return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _remove(path: Path) -> None:
-    """Unless somebody reads it."""
-    lock = path.with_suffix(".lock")
-    with opened(lock) as handle:
-        if try_alone(handle):
-            gone = path.with_suffix(".gone")
-            path.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
-            lock.unlink()
 
 
 GROWN: Final = 1.25

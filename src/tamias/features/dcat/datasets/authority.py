@@ -73,8 +73,10 @@ _ACCESS: Final = {
 }
 SERVICE_TYPES: Final = {
     "sparql": "http://www.w3.org/TR/sparql11-protocol/",
-    **{kind: f"http://www.opengis.net/def/serviceType/ogc/{kind}" for kind in ("csw", "wcs", "wfs", "wms")},
-    "wmts": "http://www.opengis.net/def/serviceType/ogc/wmts",
+    **{
+        kind: f"http://www.opengis.net/def/serviceType/ogc/{kind}"
+        for kind in ("csw", "wcs", "wfs", "wms", "wmts")
+    },
 }
 """The standard that a kind of service follows."""
 
