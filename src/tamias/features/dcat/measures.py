@@ -25,37 +25,30 @@ class Metric(msgspec.Struct, frozen=True):
     most: float = 1.0
 
 
-def _share(name: str, label: str, dimension: str, of_what: str) -> Metric:
-    return Metric(name, label, dimension, f"{of_what}, from 0 to 1")
-
-
-_PORTAL_WATCH: Final = (
-    _share("exac", "Access", "existence", "Share of the distributions with an access or download URL"),
-    _share("exdi", "Discovery", "existence", "Share of title, description and keywords that are there"),
-    _share("exco", "Contact", "existence", "Whether there is a contact point or a publisher"),
-    _share("exri", "Rights", "existence", "Share of the distributions with a licence"),
-    _share(
-        "expr", "Preservation", "existence", "Share of formats, media types and byte sizes that are there"
-    ),
-    _share("exda", "Date", "existence", "Share of dates of issue and change that are there"),
-    _share("exsp", "Spatial", "existence", "Whether the spatial coverage is stated"),
-    _share("exte", "Temporal", "existence", "Whether the temporal coverage is stated"),
-    _share("coac", "Access URL", "conformance", "Share of the distributions whose address is a web address"),
-    _share("coce", "Contact email", "conformance", "Whether an email address of the contact is one"),
-    _share("cocu", "Contact URL", "conformance", "Whether a page of the contact is a web address"),
-    _share("coda", "Date format", "conformance", "Share of all possible dates that are there and readable"),
-    _share("coli", "Licence", "conformance", "Share of the distributions with a licence of the public lists"),
-    _share("cofo", "File format", "conformance", "Share of the distributions with a registered media type"),
-    _share("opfo", "Open format", "open data", "Share of the distributions in an open format"),
-    _share("opma", "Machine-readable", "open data", "Share of the distributions that programs can read"),
-    _share("opli", "Open licence", "open data", "Share of the distributions with an open licence"),
-    _share("reme", "Description", "retrievability", "Whether the catalogue still has the description"),
-    _share(
-        "rere", "Data", "retrievability", "Share of the tried distributions that the latest visit could fetch"
-    ),
-    _share("acfo", "Format", "accuracy", "Share of the distributions that have the stated format"),
-    _share("acsi", "Size", "accuracy", "Share of the distributions that have the stated size, to 1 %"),
+_SHARES: Final = (
+    ("exac", "Access", "existence", "Share of the distributions with an access or download URL"),
+    ("exdi", "Discovery", "existence", "Share of title, description and keywords that are there"),
+    ("exco", "Contact", "existence", "Whether there is a contact point or a publisher"),
+    ("exri", "Rights", "existence", "Share of the distributions with a licence"),
+    ("expr", "Preservation", "existence", "Share of formats, media types and byte sizes that are there"),
+    ("exda", "Date", "existence", "Share of dates of issue and change that are there"),
+    ("exsp", "Spatial", "existence", "Whether the spatial coverage is stated"),
+    ("exte", "Temporal", "existence", "Whether the temporal coverage is stated"),
+    ("coac", "Access URL", "conformance", "Share of the distributions whose address is a web address"),
+    ("coce", "Contact email", "conformance", "Whether an email address of the contact is one"),
+    ("cocu", "Contact URL", "conformance", "Whether a page of the contact is a web address"),
+    ("coda", "Date format", "conformance", "Share of all possible dates that are there and readable"),
+    ("coli", "Licence", "conformance", "Share of the distributions with a licence of the public lists"),
+    ("cofo", "File format", "conformance", "Share of the distributions with a registered media type"),
+    ("opfo", "Open format", "open data", "Share of the distributions in an open format"),
+    ("opma", "Machine-readable", "open data", "Share of the distributions that programs can read"),
+    ("opli", "Open licence", "open data", "Share of the distributions with an open licence"),
+    ("reme", "Description", "retrievability", "Whether the catalogue still has the description"),
+    ("rere", "Data", "retrievability", "Share of the tried distributions that the latest visit could fetch"),
+    ("acfo", "Format", "accuracy", "Share of the distributions that have the stated format"),
+    ("acsi", "Size", "accuracy", "Share of the distributions that have the stated size, to 1 %"),
 )
+"""The metrics of Portal Watch: name, label, dimension, and what each is a share of."""
 
 
 def _points(dimension: str, most: int) -> Metric:
@@ -74,7 +67,13 @@ _MQA: Final = (
     ),
 )
 
-METRICS: Final = {metric.name: metric for metric in (*_PORTAL_WATCH, *_MQA)}
+METRICS: Final = {
+    metric.name: metric
+    for metric in (
+        *(Metric(name, label, kind, f"{of_what}, from 0 to 1") for name, label, kind, of_what in _SHARES),
+        *_MQA,
+    )
+}
 
 
 _SQL = statements("tamias.features.dcat", "catalogue.sql")
