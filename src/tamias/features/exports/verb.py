@@ -125,8 +125,8 @@ def command(
     """
     links = graph == "links" or form in LINK_GRAPHS
     _check_options(form, since, links=links, text=text)
-    if crawl_name is not None and not links:
-        _check_quads(form, graph)
+    if crawl_name is not None and not links and (form not in export_formats() or graph != "data"):
+        raise UsageError("--crawl chooses quads or links; it does not go with this --format or --graph")
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
     wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
@@ -147,12 +147,6 @@ def command(
         raise UsageError(f"--url selects versions; use it with {', '.join((*parts('exports'), *PACKAGES))}")
     else:
         _quads(place, wanted)
-
-
-def _check_quads(form: str, graph: str) -> None:
-    """Raise `UsageError` unless the export is one of the quads of documents."""
-    if form not in export_formats() or graph != "data":
-        raise UsageError("--crawl chooses quads or links; it does not go with this --format or --graph")
 
 
 def _check_options(form: str, since: str | None, *, links: bool, text: bool) -> None:

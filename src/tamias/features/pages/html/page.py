@@ -6,7 +6,7 @@ import io
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from hashlib import blake2b
 from http import HTTPStatus
 from importlib.resources import files
@@ -27,7 +27,7 @@ from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
 from tamias.features.service.http.callers import record_of
-from tamias.features.service.http.exchange import Answer, guarded_route, json_answer, takes_gzip, wanted_form
+from tamias.features.service.http.exchange import guarded_route, json_answer, takes_gzip, wanted_form
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.plugins import installed_features, parts
@@ -296,25 +296,24 @@ def page(path: str, template: str, **words: Any) -> Callable[[View], HtmlPage]:
 
 def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:
     """Two for each page; those of the data come first, for the name of a thing could end in `.json`."""
-    data = [guarded_route(each.data, _data_of(each, service)) for each in pages if not each.elsewhere]
-    return data + [guarded_route(each.path, _page_of(each, service)) for each in pages]
+    data = [
+        guarded_route(each.data, partial(_show_data, each, service)) for each in pages if not each.elsewhere
+    ]
+    return data + [guarded_route(each.path, partial(_show, each, service)) for each in pages]
 
 
-def _page_of(page: HtmlPage, service: Service) -> Answer:
-    async def answer(request: Request) -> Response:
-        form = wanted_form(request)
-        view = await page.view(request, service)
-        if form == "json":
-            answer = json_answer(request, view)
-        elif form == "html":
-            answer = html_page(request, page, view)
-        elif page.table is not None:
-            answer = csv_answer(page.table(view))
-        else:
-            raise HttpProblem(406, f"{page.path} is not a table and has no CSV; ?format=json has its data")
-        answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
-        return answer
-
+async def _show(page: HtmlPage, service: Service, request: Request) -> Response:
+    form = wanted_form(request)
+    view = await page.view(request, service)
+    if form == "json":
+        answer = json_answer(request, view)
+    elif form == "html":
+        answer = html_page(request, page, view)
+    elif page.table is not None:
+        answer = csv_answer(page.table(view))
+    else:
+        raise HttpProblem(406, f"{page.path} is not a table and has no CSV; ?format=json has its data")
+    answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
     return answer
 
 
@@ -333,8 +332,5 @@ def html_page(request: Request, page: HtmlPage, view: Any, status: int = 200) ->
     return html(page.template, values, status, page.headers)
 
 
-def _data_of(page: HtmlPage, service: Service) -> Answer:
-    async def answer(request: Request) -> Response:
-        return json_answer(request, await page.view(request, service))
-
-    return answer
+async def _show_data(page: HtmlPage, service: Service, request: Request) -> Response:
+    return json_answer(request, await page.view(request, service))

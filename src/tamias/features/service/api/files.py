@@ -23,6 +23,7 @@ from tamias.archive.versions.resources import page_of_resources, read_versions
 from tamias.features.service.files.delivery import (
     FOR_EVER,
     IN_MEMORY,
+    again,
     as_attachment,
     begun,
     deliver,
@@ -212,7 +213,7 @@ async def by_type(request: Request, service: Service) -> Response:
     first = await anext(found, None)
     if first is None:
         raise HttpProblem(404, f"the archive has no version of {wanted}")
-    return await zip_answer(request, service, _again(first, found), wanted.replace("/", "-"))
+    return await zip_answer(request, service, again(first, found), wanted.replace("/", "-"))
 
 
 async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[Found], name: str) -> Response:
@@ -259,9 +260,3 @@ async def _all_of(pool: SessionPool, wanted: str, *, latest: bool) -> AsyncItera
             for version in fits[-1:] if latest else fits:
                 yield resource, version
         after = found[-1][0].id
-
-
-async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Found]:
-    yield first
-    async for each in rest:
-        yield each

@@ -12,7 +12,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
 from mimetypes import guess_extension
 from posixpath import basename
-from typing import IO
+from typing import IO, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from starlette.requests import Request
@@ -30,6 +30,7 @@ from tamias.features.service.service import Service
 from tamias.model.resource import Resource, Version
 from tamias.plugins import parts
 
+T = TypeVar("T")
 PIECE = 256 * 1024
 IN_MEMORY = 1024 * 1024
 """A larger body waits in a file for a client that may be slow."""
@@ -196,14 +197,14 @@ async def deliver(
 
 async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The same pieces; the first is there already, so that an error still has a status of its own."""
-    first = await anext(source, b"")
+    return again(await anext(source, b""), source)
 
-    async def rest() -> AsyncIterator[bytes]:
-        yield first
-        async for piece in source:
-            yield piece
 
-    return rest()
+async def again(first: T, rest: AsyncIterator[T]) -> AsyncIterator[T]:
+    """Yield what was taken to see whether there is anything, then the rest."""
+    yield first
+    async for each in rest:
+        yield each
 
 
 def content_type(version: Version) -> str:

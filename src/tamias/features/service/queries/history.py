@@ -194,7 +194,8 @@ class Histories:
     async def _ask(self, batch: Sequence[_Wanted]) -> None:
         values = {"resource": [each.resource for each in batch], "url": [each.url for each in batch]}
         try:
-            found = await self._pool.run(partial(_read, values=values))
+            rows = await self._pool.run(lambda db: db.rows("histories", values))
+            found = {row[0]: history_of(row[1:]) for row in rows}
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             for each in batch:
                 if not each.found.done():
@@ -212,10 +213,6 @@ def _name_and_url(named: str, session_names: frozenset[str]) -> tuple[str, str]:
         return named, ""
     url = fetch_url(named)
     return resource_id(url_key(url, session_names)), url
-
-
-def _read(db: ServiceSession, values: dict[str, Any]) -> dict[int, ResourceHistory]:
-    return {row[0]: history_of(row[1:]) for row in db.rows("histories", values)}
 
 
 def history_of(row: tuple[Any, ...]) -> ResourceHistory:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -23,7 +23,7 @@ from tamias.features.catalogue.query_text import asks_elsewhere
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.files.delivery import http_date, read_http_date
+from tamias.features.service.files.delivery import http_date, part_of, read_http_date
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.exchange import base_of, body, preferred_by
 from tamias.features.service.http.problems import HttpProblem
@@ -194,7 +194,6 @@ class QueryTurns:
 
 
 _LONGEST_ACCEPT = 4096
-_PIECE = 64 * 1024
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"
 _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _FORMATS: Final = (
@@ -331,13 +330,7 @@ def _sent(request: Request, answer: Answer, at: str | None) -> Response:
     if request.method == "HEAD":
         answer.content.close()
         return Response(headers=headers)
-    return StreamingResponse(_pieces(answer.content), headers=headers)
-
-
-async def _pieces(content: BinaryIO) -> AsyncIterator[bytes]:
-    with content:
-        while piece := content.read(_PIECE):
-            yield piece
+    return StreamingResponse(part_of(answer.content, 0, answer.size), headers=headers)
 
 
 def _statements(endpoint: NamedNode) -> list[Triple]:
