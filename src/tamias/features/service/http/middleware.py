@@ -59,11 +59,6 @@ class RequestCounts:
         """By route, until the last byte was handed over."""
         self.open = 0
 
-    def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self.requests[method, route, status] += 1
-        self.seconds[route] += seconds
-
 
 class TrafficCounter:
     """Middleware that counts and logs requests."""
@@ -95,7 +90,9 @@ class TrafficCounter:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._traffic.note(method, scope.get("tamias.route", "none"), status, seconds)
+        route = scope.get("tamias.route", "none")
+        self._traffic.requests[method, route, status] += 1
+        self._traffic.seconds[route] += seconds
         if _LOG.isEnabledFor(logging.INFO):
             path = loggable(scope["path"])[:300]
             fields = {

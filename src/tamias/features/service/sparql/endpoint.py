@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from pyoxigraph import BlankNode, NamedNode, Triple, serialize
+from pyoxigraph import RdfFormat, parse, serialize
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -194,20 +194,18 @@ class QueryTurns:
 
 
 _LONGEST_ACCEPT = 4096
-_SD: Final = "http://www.w3.org/ns/sparql-service-description#"
-_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
-_FORMATS: Final = (
-    "SPARQL_Results_JSON",
-    "SPARQL_Results_XML",
-    "SPARQL_Results_CSV",
-    "SPARQL_Results_TSV",
-    "Turtle",
-    "N-Triples",
-    "N-Quads",
-    "TriG",
-    "RDF_XML",
-    "JSON-LD",
-)
+_DESCRIPTION: Final = """
+PREFIX sd: <http://www.w3.org/ns/sparql-service-description#>
+PREFIX formats: <http://www.w3.org/ns/formats/>
+<#service> a sd:Service ; sd:endpoint <> ; sd:supportedLanguage sd:SPARQL11Query ;
+  sd:feature sd:UnionDefaultGraph ; sd:defaultDataset _:dataset ;
+  sd:resultFormat formats:SPARQL_Results_JSON, formats:SPARQL_Results_XML, formats:SPARQL_Results_CSV,
+    formats:SPARQL_Results_TSV, formats:Turtle, formats:N-Triples, formats:N-Quads, formats:TriG,
+    formats:RDF_XML, formats:JSON-LD .
+_:dataset a sd:Dataset ; sd:defaultGraph _:graph .
+_:graph a sd:Graph .
+"""
+"""The description of the service, at the address of the endpoint."""
 _WRITTEN: Final = {kind: syntax_of(kind) for kind in (TURTLE, NTRIPLES, RDF_XML, JSON_LD)}
 _ANYTHING = f"application/sparql-results+json, {TURTLE};q=0.9, */*;q=0.1"
 
@@ -298,9 +296,10 @@ async def _read(request: Request) -> SparqlRequest | None:
 def _described(request: Request) -> Response:
     # Whoever asks without a query and wants a page looks for the description anyhow.
     kind = preferred_by(request, list(_WRITTEN)) or TURTLE
-    endpoint = NamedNode(base_of(request) + request.url.path)
-    prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
-    written = serialize(_statements(endpoint), format=_WRITTEN[kind], prefixes=prefixes)
+    endpoint = base_of(request) + request.url.path
+    statements = parse(_DESCRIPTION, format=RdfFormat.TURTLE, base_iri=endpoint)
+    prefixes = {"sd": "http://www.w3.org/ns/sparql-service-description#", "rdf": PREFIXES["rdf"]}
+    written = serialize((each.triple for each in statements), format=_WRITTEN[kind], prefixes=prefixes)
     return Response(written or b"", media_type=kind, headers={"Vary": "Accept"})
 
 
@@ -331,23 +330,3 @@ def _sent(request: Request, answer: Answer, at: str | None) -> Response:
         answer.content.close()
         return Response(headers=headers)
     return StreamingResponse(part_of(answer.content, 0, answer.size), headers=headers)
-
-
-def _statements(endpoint: NamedNode) -> list[Triple]:
-    service, dataset, graph = NamedNode(endpoint.value + "#service"), BlankNode("dataset"), BlankNode("graph")
-    found = [
-        Triple(service, _TYPE, _term("Service")),
-        Triple(service, _term("endpoint"), endpoint),
-        Triple(service, _term("supportedLanguage"), _term("SPARQL11Query")),
-        Triple(service, _term("feature"), _term("UnionDefaultGraph")),
-        Triple(service, _term("defaultDataset"), dataset),
-        Triple(dataset, _TYPE, _term("Dataset")),
-        Triple(dataset, _term("defaultGraph"), graph),
-        Triple(graph, _TYPE, _term("Graph")),
-    ]
-    space = "http://www.w3.org/ns/formats/"
-    return found + [Triple(service, _term("resultFormat"), NamedNode(space + each)) for each in _FORMATS]
-
-
-def _term(name: str) -> NamedNode:
-    return NamedNode(_SD + name)
