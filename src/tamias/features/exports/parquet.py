@@ -166,8 +166,14 @@ def _workshop(folder: Path) -> "Iterator[tuple[Path, duckdb.DuckDBPyConnection]]
     import duckdb
 
     work = Path(mkdtemp(prefix=".parquet-", dir=folder))
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": MEMORY,
+        "threads": 2,
+        "temp_directory": str(work / "spill"),
+        "pandas_analyze_sample": ROWS_AT_ONCE,  # else a late number is judged by the first thousand
+    }
     try:
-        with closing(duckdb.connect(work / "rows.duckdb", config=_settings(work))) as tables:
+        with closing(duckdb.connect(work / "rows.duckdb", config=settings)) as tables:
             yield work, tables
     except duckdb.Error as error:
         full = "No space left" in str(error)
@@ -176,15 +182,6 @@ def _workshop(folder: Path) -> "Iterator[tuple[Path, duckdb.DuckDBPyConnection]]
         raise TamiasError(f"cannot write Parquet to {folder}: {error.strerror}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _settings(work: Path) -> dict[str, str | bool | int | float | list[str]]:
-    return {
-        "memory_limit": MEMORY,
-        "threads": 2,
-        "temp_directory": str(work / "spill"),
-        "pandas_analyze_sample": ROWS_AT_ONCE,  # else a late number is judged by the first thousand
-    }
 
 
 def _table(

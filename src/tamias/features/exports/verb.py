@@ -173,8 +173,10 @@ def open_gate(
 
 
 def _quads(place: CommonOptions, wanted: _ExportOptions) -> None:
+    from tamias.archive.captures import all_captures
     from tamias.database.connect import Database
     from tamias.features.exports.corpus import data_quads, metadata_quads
+    from tamias.features.exports.parquet import export_parquet
 
     lost: list[Extent] = []
     found: list[Iterator[bytes]] = []
@@ -190,9 +192,11 @@ def _quads(place: CommonOptions, wanted: _ExportOptions) -> None:
             found.append(metadata_quads(session, since))
         chunks = chain.from_iterable(found)
         if wanted.form == "parquet":
+            if wanted.output is None:
+                raise UsageError("parquet writes two files: name a folder for them with -o")
             # The captures come row by row within a transaction, so they need a session of their own.
             with closing(database.session()) as rows:
-                _parquet(chunks, rows, wanted)
+                export_parquet(chunks, all_captures(rows, since), wanted.output)
         else:
             to_output(lambda out: _write_statements(chunks, out, wanted.form), wanted.output)
         if lost:
@@ -273,16 +277,18 @@ def _package(place: CommonOptions, wanted: _ExportOptions) -> None:
 
 def _pages(place: CommonOptions, wanted: _ExportOptions) -> None:
     """The text of archived pages, as a table or as an index."""
-    from tamias.features.exports.texts import PageTexts
+    from tamias.features.exports.parquet import export_table
+    from tamias.features.exports.texts import PAGES, export_index, page_rows
 
+    history = wanted.history and wanted.form != "ciff"
     with archive_at(place) as archive, open_gate(place, archive.session, wanted.withheld) as gate:
-        pages = PageTexts(archive, wanted.urls, gate, wanted.since)
+        rows = page_rows(archive, wanted.urls, gate, wanted.since, history=history)
         if wanted.form == "ciff":
-            to_output(pages.export_index, wanted.output)
+            to_output(lambda out: export_index(rows, out), wanted.output)
         elif wanted.output is None:
             raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
         else:
-            pages.export_table(wanted.output, history=wanted.history)
+            export_table(wanted.output, "pages", PAGES, rows)
 
 
 def _tables(place: CommonOptions, wanted: _ExportOptions) -> None:
@@ -301,12 +307,3 @@ def _tables(place: CommonOptions, wanted: _ExportOptions) -> None:
         click.echo(f"not a table: {each}", err=True)
     said = f"{done.written:,} written, {done.unchanged:,} unchanged, {done.removed:,} removed in {output}"
     print_result(place, done, [said])
-
-
-def _parquet(chunks: Iterator[bytes], session: Session, wanted: _ExportOptions) -> None:
-    from tamias.archive.captures import all_captures
-    from tamias.features.exports.parquet import export_parquet
-
-    if wanted.output is None:
-        raise UsageError("parquet writes two files: name a folder for them with -o")
-    export_parquet(chunks, all_captures(session, wanted.since), wanted.output)

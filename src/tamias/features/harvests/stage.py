@@ -141,7 +141,10 @@ class HarvestClient:
         return start_of(capture.body, most) if capture.body else b""
 
     def read(self, capture: Capture) -> Iterator[Finding]:
-        labels = _labels(capture)
+        # No other answer uses these labels, and every run gives the same ones.
+        digest = capture.body.sha256 if capture.body else ""
+        source = blake2b(f"{capture.final_url}\n{digest}".encode(), digest_size=8)
+        labels = Labels("p" + source.hexdigest())
         for finding in self._context.reader.extractor.findings(capture):
             if isinstance(finding, Quads):
                 finding = Quads([labels.quad(quad) for quad in finding.quads])  # noqa: PLW2901
@@ -160,12 +163,6 @@ class HarvestClient:
             progress.cut |= self.last.cut & TRAP
             for hop in self.last.hops[-1:]:
                 progress.status, progress.address = hop.status, hop.address
-
-
-def _labels(capture: Capture) -> Labels:
-    """The labels of one answer: no other answer uses them, and every run gives the same ones."""
-    digest = capture.body.sha256 if capture.body else ""
-    return Labels("p" + blake2b(f"{capture.final_url}\n{digest}".encode(), digest_size=8).hexdigest())
 
 
 def without_records(
@@ -433,7 +430,8 @@ class HarvestStage:
             elif isinstance(finding, Links):
                 self._put(finding.references, finding.base, finding.kind, task, progress)
             elif isinstance(finding, SourceRecords):
-                self._store.thread.wait(partial(self._keep_records, task, kind, progress, finding))
+                keep = partial(_keep_records, task=task, kind=kind, progress=progress, found=finding)
+                self._store.thread.wait(partial(self._session.transact, keep))
             elif isinstance(finding, Present | Deleted):
                 note = partial(note_listed, portal=task.url, harvest=progress.started_at, found=finding)
                 self._store.thread.wait(partial(self._session.transact, note))
@@ -469,15 +467,6 @@ class HarvestStage:
             self._watcher.add(each for each in offered if is_address(each.url))
         self._store.hints.take(said_by_catalogue(found.datasets))
 
-    def _keep_records(self, task: Task, kind: str, progress: HarvestProgress, found: SourceRecords) -> None:
-        """The records as they came, before anybody relies on what they say."""
-
-        def keep(cursor: Cursor) -> None:
-            put_portal(cursor, task.url, kind, progress.started_at)
-            keep_records(cursor, task.url, progress.started_at, found.records)
-
-        self._session.transact(keep)
-
     async def _found(self, path: Path, progress: HarvestProgress, *, shelve: bool) -> Extraction:
         """Return the results of the harvest, with its quads moved to a segment."""
         found = Extraction(
@@ -502,6 +491,14 @@ def harvest_stage(context: StageContext) -> HarvestStage | NoHarvest:
     if files is None or not isinstance(context.store, DatabaseStore):
         return NoHarvest()
     return HarvestStage(context, context.store, files)
+
+
+def _keep_records(
+    cursor: Cursor, task: Task, kind: str, progress: HarvestProgress, found: SourceRecords
+) -> None:
+    """Store records as they came, before anybody relies on what they say."""
+    put_portal(cursor, task.url, kind, progress.started_at)
+    keep_records(cursor, task.url, progress.started_at, found.records)
 
 
 def _labelled(quad: Quad) -> Quad:

@@ -17,7 +17,7 @@ from tamias.cli.console.options import (
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from tamias.features.harvests.sources import HarvestEntry, PortalState, Sources
+    from tamias.features.harvests.sources import HarvestEntry, Sources
 
 _PAGE = 1000
 ACTIONS = ("harvest", "stop", "resume", "remove", "every")
@@ -70,18 +70,14 @@ def _list(place: CommonOptions, sources: "Sources", *, known: bool) -> None:
     head = f"{'state':11}{'kind':13}{'datasets':>9}{'files':>8}"
     say(f"{head}  {'last harvest':17} {'next':17} {'every':6} url")
     for each in found:
-        _say_portal(each)
+        times = f"{_minute(each.last_harvest):17} {_minute(each.next_harvest):17} {each.every:6}"
+        say(f"{each.state:11}{each.kind:13}{each.datasets:>9,}{each.files:>8,}  {times} {each.url}")
+        if each.trouble:
+            say(f"{'':11}{each.trouble}")
+        if each.named_by:
+            say(f"{'':11}named by the query {each.named_by}")
     if not found:
         click.echo("no portals; 'tamias add --portal URL' harvests one", err=True)
-
-
-def _say_portal(each: "PortalState") -> None:
-    times = f"{_minute(each.last_harvest):17} {_minute(each.next_harvest):17} {each.every:6}"
-    say(f"{each.state:11}{each.kind:13}{each.datasets:>9,}{each.files:>8,}  {times} {each.url}")
-    if each.trouble:
-        say(f"{'':11}{each.trouble}")
-    if each.named_by:
-        say(f"{'':11}named by the query {each.named_by}")
 
 
 def _line(each: "HarvestEntry") -> str:

@@ -5,7 +5,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -112,7 +112,8 @@ class HistoryCache:
         if time.monotonic() - self._looked_at > LONGEST_SECONDS:
             self._restart()
         try:
-            ((noted, oldest, newest, names),) = await self._pool.run(partial(_news, since=self._since))
+            values = {"since": self._since, "most": MOST_NEWS + 1}
+            ((noted, oldest, newest, names),) = await self._pool.run(lambda db: db.rows("news", values))
         except (TamiasError, HttpProblem):
             self._restart()
             self._looked_at = time.monotonic()
@@ -131,10 +132,6 @@ class HistoryCache:
     def _restart(self) -> None:
         self.forget_all()
         self.turn = self._since = self._noted_since = None
-
-
-def _news(db: ServiceSession, since: str | None) -> list[tuple[Any, ...]]:
-    return db.rows("news", {"since": since, "most": MOST_NEWS + 1})
 
 
 def _weight(history: ResourceHistory) -> int:
