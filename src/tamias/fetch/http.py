@@ -1,14 +1,19 @@
 """Fetches http and https addresses; a redirect is a hop of its own, taken only when it is allowed."""
 
+import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from http import HTTPStatus
+from typing import Any
 
 import pycurl
+from zstandard import ZstdDecompressor, ZstdError
 
+from tamias.content.formats import accept_for
 from tamias.fetch.credentials import WITHHELD, HttpOptions, SourceCredential
 from tamias.fetch.multi import (
     GIVEN_UP,
@@ -20,12 +25,13 @@ from tamias.fetch.multi import (
     NameService,
     Verdict,
     failed,
+    http_handle,
     is_literal,
     of_status,
     of_trouble,
     refused,
 )
-from tamias.fetch.transfer import ANYTHING, HttpTransfer
+from tamias.fetch.transfer import Transfer
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
@@ -34,8 +40,176 @@ from tamias.protocols import Follow
 
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_STATUS_LINE = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![^ \t\r\n])")
+_BLANK = " \t\r\n"
+ZSTD = "zstd"
+ANYTHING = "*/*"
+_MOST_LOGINS = 2
+"""Ways in which a server may ask for a password until it has it."""
+_MOST_WINDOW = 8 << 20
+"""Of memory that a decoder must have; RFC 9659 allows no more for this coding."""
+_CODED_SLICE = 256
+"""Bytes that are decoded before the limits are looked at: some 8 MiB at most, for a block is 128 KiB."""
 _CHALLENGES = frozenset({403, 405, 429, 503})
 """Answers that may be a challenge to the visitor, which only the body tells."""
+
+
+class HttpTransfer(Transfer):
+    """A handle for http and https."""
+
+    accept: str
+    posted: bytes | None
+    """What the next hop sends; None once a redirect has turned the POST into a GET."""
+    as_coded: bool
+    """Whether the next answer comes in a coding that curl does not know, zstd, and is decoded by us."""
+    logins: int
+    """How often a server was given an answer to what it wants of a credential."""
+    is_whole: bool
+    """Whether the last answer came to its end."""
+
+    def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
+        super().__init__(http_handle(options), options, forbidden)
+
+    def begin(self, request: Request, started_at: int) -> None:
+        """Start an attempt, which may take several requests."""
+        super().begin(request, started_at)
+        self.accept, self.posted = accept_for(request, self._options.accept), request.body
+        self.as_coded, self.logins, self.is_whole = False, 0, False
+
+    @property
+    def is_conditional(self) -> bool:
+        """Return whether a 304 may be the answer."""
+        return self.request.etag is not None or self.request.last_modified is not None
+
+    @property
+    def may_ask_for_anything(self) -> bool:
+        """Tell if the last response was a 406 to our own Accept header, not the caller's."""
+        ours = self.request.accept is None and self.posted is None and self.accept != ANYTHING
+        return ours and self.hops[-1].status == UNACCEPTABLE
+
+    def may_answer(self, credential: SourceCredential) -> bool:
+        """Return whether the last answer asks for the password in another way, which was not tried yet."""
+        hop = self.hops[-1]
+        self.logins += 1
+        is_open = hop.status == HTTPStatus.UNAUTHORIZED and self.logins <= _MOST_LOGINS
+        return is_open and credential.take_challenge(hop.header("www-authenticate"))
+
+    @property
+    def may_ask_as_coded(self) -> bool:
+        """Tell if the last response has a coding that curl cannot decode, but we can."""
+        coding = (self.hops[-1].header("content-encoding") or "").strip().lower()
+        return coding == ZSTD and self.posted is None and not self.as_coded
+
+    def clear(self) -> None:
+        """Forgets the last answer, its body included."""
+        super().clear()
+        self.status = 0
+        self.answered = False
+        """Whether all headers of the final answer have arrived."""
+        self._lines: list[bytes] = []
+        self._decoder: Any = None
+
+    async def ask(self, multi: Multi, url: str, headers: Sequence[bytes]) -> tuple[int, str]:
+        """Make a request, a POST if something is posted; return the code and message of `Multi.perform`.
+
+        Raises `DiskFull` or `OSError` when the body cannot be spooled.
+        """
+        self.clear()
+        self.url = url
+        self._curl.setopt(pycurl.URL, url)
+        self._curl.setopt(pycurl.HTTPHEADER, headers)
+        self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0 if self.as_coded else 1)
+        if self.posted is None:
+            self._curl.setopt(pycurl.HTTPGET, 1)
+        else:
+            self._curl.setopt(pycurl.POSTFIELDS, self.posted)
+        loop = asyncio.get_running_loop()
+        self._begin(loop.time())
+        ending = await multi.perform(self._curl, self._overdue)
+        self.seconds_left -= loop.time() - self._begun
+        self._end()
+        if self._decoder is not None and self.cut is None and not self._decoder.eof:
+            self.cut = f"the body ends inside its content coding ({ZSTD})"
+        self.is_whole = ending[0] == pycurl.E_OK and self.cut is None
+        return ending
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers as they came, in order, each as often as it came."""
+        pairs: list[tuple[str, str]] = []
+        for line in self._lines:
+            text = line.decode("latin-1")
+            if text[0] in " \t" and pairs:  # a folded line goes on with the value before it
+                name, value = pairs.pop()
+                pairs.append((name, value + " " + text.strip(_BLANK)))
+                continue
+            name, _, value = text.partition(":")
+            pairs.append((name, value.strip(_BLANK)))
+        return tuple(pairs)
+
+    def _lend(self, opened: socket.socket) -> None:
+        asyncio.get_running_loop().call_soon(opened.close)
+
+    def _take_header(self, line: bytes) -> int | None:
+        # Nearly every line is one that is only kept: it takes no second call.
+        if self.status and not self.answered and line.strip(b"\r\n"):
+            self._header_bytes += len(line)
+            if self._header_bytes <= self._options.max_header_bytes:
+                self._lines.append(line)
+                return None
+            self._header_bytes -= len(line)
+        return super()._take_header(line)
+
+    def _take_line(self, line: bytes) -> int | None:
+        if self.answered:
+            return None  # a trailer: counted, not kept
+        if self.status == 0:
+            found = _STATUS_LINE.match(line)
+            if found is None:
+                return self._cut_off(f"the answer is not HTTP: status line {line[:80]!r}")
+            self.status = int(found[1])
+            return None
+        if line.strip(b"\r\n"):
+            self._lines.append(line)
+            return None
+        return self._end_headers()
+
+    def _end_headers(self) -> int | None:
+        if self.status < 200:  # an interim response: the answer is still to come
+            self.status = 0
+            self._lines.clear()
+            return None
+        self.answered = True
+        if self.status >= 300 and not self.request.keeps_errors:
+            return None
+        if self._declared_length() > self._options.max_bytes:
+            return self._cut_too_large()
+        self._is_spooled = True
+        if self.as_coded and any(
+            name.lower() == "content-encoding" and value for name, value in self.headers()
+        ):
+            self._decoder = ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
+        return None
+
+    def _take_body(self, chunk: bytes) -> int | None:
+        if self._decoder is None:
+            return super()._take_body(chunk)
+        for start in range(0, len(chunk), _CODED_SLICE):
+            if self._decoder.eof:
+                return None
+            try:
+                decoded = self._decoder.decompress(chunk[start : start + _CODED_SLICE])
+            except ZstdError as error:
+                return self._cut_off(f"the body cannot be decoded from {ZSTD}: {error}")
+            if decoded and (ending := super()._take_body(decoded)) is not None:
+                return ending
+        return None
+
+    def _declared_length(self) -> int:
+        for line in self._lines:
+            if line[:15].lower() == b"content-length:":
+                digits = line[15:35].strip()
+                return int(digits) if digits.isdigit() else 0
+        return 0
 
 
 class HttpFetcher:
