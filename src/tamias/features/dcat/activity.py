@@ -18,8 +18,7 @@ Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
 def activity_quads(record: CaptureRecord) -> list[Quad]:
     """Return one attempt in the graph `urn:tamias:metadata`. The same record always gives the same quads."""
     statements = (
-        *_when_and_who(record),
-        *_circumstances(record),
+        *_attempt(record),
         *_result(record),
         *_redirects(record),
         *_renamed(record),
@@ -45,8 +44,8 @@ def _activity(record: CaptureRecord, part: str = "") -> NamedNode:
     return NamedNode(v.ACTIVITIES + record.id + part)
 
 
-def _when_and_who(record: CaptureRecord) -> Iterator[Statement]:
-    """Yield when it was, and who did it."""
+def _attempt(record: CaptureRecord) -> Iterator[Statement]:
+    """Yield when it was, who did it, what was asked for and what came."""
     activity = _activity(record)
     agent = NamedNode(f"{v.OWN_SPACE}worker:{quote(record.worker, safe='', errors='replace')}")
     yield activity, v.RDF_TYPE, v.PROV_ACTIVITY
@@ -55,11 +54,6 @@ def _when_and_who(record: CaptureRecord) -> Iterator[Statement]:
     yield activity, v.PROV_AGENT, agent
     yield agent, v.RDF_TYPE, v.PROV_SOFTWARE_AGENT
     yield agent, v.RDFS_LABEL, text(record.worker)
-
-
-def _circumstances(record: CaptureRecord) -> Iterator[Statement]:
-    """Yield what was asked for and what came."""
-    activity = _activity(record)
     for name, value in VALUES.items():
         yield activity, v.term(name), value(record)
     for problem in record.problems:

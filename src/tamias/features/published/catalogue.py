@@ -101,15 +101,11 @@ async def void(request: Request, service: Service) -> Response:
     return await rdf_answer(request, quads, wanted_form(request) or "ttl")
 
 
-def catalogue_routes() -> list[Route]:
+async def _lead_on(request: Request) -> Response:
     """The IRI of the catalogue leads to its first page, or to the pages for people."""
-
-    async def answer(request: Request) -> Response:
-        ending = wanted_form(request)
-        place = "/" if ending is None else f"/catalog.{ending}"
-        return RedirectResponse(place, 303, headers={"Vary": "Accept"})
-
-    return [guarded_route(path, answer) for path in ("/catalogue", "/catalog")]
+    ending = wanted_form(request)
+    place = "/" if ending is None else f"/catalog.{ending}"
+    return RedirectResponse(place, 303, headers={"Vary": "Accept"})
 
 
 def catalogue_page(
@@ -351,23 +347,22 @@ DATASET = "/dataset/{id}"
 VERSION = "/dataset/{id}/{number}"
 
 
-def dataset_routes(service: Service) -> list[Route]:
-    """Return the routes of datasets and versions by file ending, and of linksets."""
-    links = guarded_route(f"{DATASET}/linkset", partial(linkset, service=service))
-    return [links] + [
-        guarded_route(f"{path}.{ending}", partial(_described, service=service, ending=ending))
-        for path in (DATASET, VERSION)
-        for ending in FORMS
-    ]
-
-
 def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
     """Return the routes of the service with those of datasets, whose pages are also available as RDF."""
+    own: dict[str, Answer] = {
+        f"{DATASET}/linkset": partial(linkset, service=service),
+        **{
+            f"{path}.{ending}": partial(_described, service=service, ending=ending)
+            for path in (DATASET, VERSION)
+            for ending in FORMS
+        },
+        **dict.fromkeys(("/catalogue", "/catalog"), _lead_on),
+    }
     negotiated = [
         _negotiated(each, service) if isinstance(each, Route) and each.path in (DATASET, VERSION) else each
         for each in routes
     ]
-    return [*dataset_routes(service), *catalogue_routes(), *negotiated]
+    return [*(guarded_route(path, answer) for path, answer in own.items()), *negotiated]
 
 
 def _negotiated(page: Route, service: Service) -> Route:

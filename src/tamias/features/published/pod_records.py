@@ -1,7 +1,6 @@
 """A dataset as a record of `data.json` (DCAT-US 1.1, Project Open Data): the other way round than `pod`."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tamias.features.dcat.datasets.authority import access_iri, repetition
@@ -41,7 +40,7 @@ def pod_record(dataset: Dataset, publisher: str) -> dict[str, Any]:
         "spatial": next(iter(dataset.spatial), None),
         "temporal": next(map(_span, dataset.temporal), None),
         "conformsTo": next(filter(sound_iri, dataset.conforms_to), None),
-        "distribution": [dict(_distribution(each)) for each in dataset.distributions],
+        "distribution": list(map(_distribution, dataset.distributions)),
     }  # fmt: skip
     return {name: value for name, value in said.items() if value}
 
@@ -61,10 +60,9 @@ def _contact(agent: Agent | None) -> dict[str, str] | None:
     return {"@type": "vcard:Contact", "fn": agent.name, "hasEmail": f"mailto:{agent.email}"}
 
 
-def _distribution(each: Distribution) -> Iterator[tuple[str, Any]]:
-    yield "@type", "dcat:Distribution"
-    yield "accessURL" if each.access_only else "downloadURL", each.url
-    for name, value in {
+def _distribution(each: Distribution) -> dict[str, Any]:
+    place = {"@type": "dcat:Distribution", "accessURL" if each.access_only else "downloadURL": each.url}
+    said = {
         "mediaType": each.media_type,
         "title": each.title,
         "description": each.description,
@@ -72,6 +70,5 @@ def _distribution(each: Distribution) -> Iterator[tuple[str, Any]]:
         "license": each.licence if sound_iri(each.licence, web=True) else None,
         "byteSize": each.byte_size,
         "conformsTo": next(filter(sound_iri, each.conforms_to), None),
-    }.items():
-        if value:
-            yield name, value
+    }
+    return place | {name: value for name, value in said.items() if value}

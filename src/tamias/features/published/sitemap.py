@@ -39,8 +39,7 @@ ENDPOINTS = EndpointTable()
 @ENDPOINTS.get("/sitemap.xml", ResponseSpec("A sitemap", media_types=(XML,)))
 async def whole(request: Request, service: Service) -> Response:
     """The sitemap, with the Semantic Sitemap extension; an index if there are many datasets."""
-    base, address = base_of(request), bases_of(service.settings.serve).service
-    return _answer(await service.pool.run(partial(_whole, base=base, address=address)))
+    return await _sitemap(request, service, None)
 
 
 @ENDPOINTS.get(
@@ -50,9 +49,7 @@ async def whole(request: Request, service: Service) -> Response:
 )
 async def part(request: Request, service: Service) -> Response:
     """Return one part of the sitemap."""
-    base, address = base_of(request), bases_of(service.settings.serve).service
-    name = request.path_params["part"]
-    return _answer(await service.pool.run(partial(_part, base=base, address=address, name=name)))
+    return await _sitemap(request, service, request.path_params["part"])
 
 
 @ENDPOINTS.get("/robots.txt", ResponseSpec("robots.txt", media_types=("text/plain",)))
@@ -106,25 +103,24 @@ def semantic_lines(address: str, latest: int | None) -> list[str]:
     ]
 
 
-def _whole(db: ServiceSession, base: str, address: str) -> bytes:
-    total, latest = _state(db)
-    if parts_of(total) > 1:
-        return _document(index_lines(base, parts_of(total), latest))
-    return _part(db, base, address, "1")
+async def _sitemap(request: Request, service: Service, name: str | None) -> Response:
+    base, address = base_of(request), bases_of(service.settings.serve).service
+    content = await service.pool.run(partial(_part, base=base, address=address, name=name))
+    return Response(content, headers={"Cache-Control": "max-age=3600"}, media_type=XML)
 
 
-def _part(db: ServiceSession, base: str, address: str, name: str) -> bytes:
-    total, latest = _state(db)
-    if not (name.isascii() and name.isdecimal() and len(name) < 6 and 1 <= int(name) <= parts_of(total)):
-        raise HttpProblem(404, f"the sitemap has no part {name[:20]!r}; it has {parts_of(total)}")
+def _part(db: ServiceSession, base: str, address: str, name: str | None) -> bytes:
+    """Return a part by its number; without one, the index of all parts, or the only part."""
+    latest, _ = db.session.fetch_all(SQL["latest_change"])[0]
+    parts = parts_of(basic_figures(db.session).datasets)
+    if name is None and parts > 1:
+        return _document(index_lines(base, parts, latest))
+    name = name or "1"
+    if not (name.isascii() and name.isdecimal() and len(name) < 6 and 1 <= int(name) <= parts):
+        raise HttpProblem(404, f"the sitemap has no part {name[:20]!r}; it has {parts}")
     number = int(name)
     semantic = semantic_lines(address, latest) if number == 1 else []
     return _document(part_lines(base, _rows(db, number - 1), semantic))
-
-
-def _state(db: ServiceSession) -> tuple[int, int | None]:
-    latest, _ = db.session.fetch_all(SQL["latest_change"])[0]
-    return basic_figures(db.session).datasets, latest
 
 
 def _rows(db: ServiceSession, part: int) -> list[Row]:
@@ -142,7 +138,3 @@ def _lastmod(moment: int | None) -> str:
 
 def _document(lines: Iterable[str]) -> bytes:
     return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', *lines]).encode()
-
-
-def _answer(content: bytes) -> Response:
-    return Response(content, headers={"Cache-Control": "max-age=3600"}, media_type=XML)
