@@ -319,27 +319,17 @@ def _with_type(resource: Resource, versions: Sequence[Version], at: int) -> Reso
 
 
 def _read_details(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, ResourceDetails]:
-    suspects = _read_suspects(session, resources, at)
-    gone = _read_gone(session, resources, at)
+    suspects: dict[str, list[Suspect]] = defaultdict(list)
+    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources), "at": at}):
+        suspects[resource].append(Suspect(*row))
+    gone: dict[str, list[Period]] = defaultdict(list)
+    for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
+        gone[resource] += known_periods([(gone_at, back_at)], at)
     measures = read_measures(session, resources, at)
     joins = _read_joins(session, resources, at)
     return {
         name: ResourceDetails(suspects[name], gone[name], measures[name], joins[name]) for name in resources
     }
-
-
-def _read_suspects(session: Session, resources: Sequence[str], at: int) -> dict[str, list[Suspect]]:
-    found: dict[str, list[Suspect]] = defaultdict(list)
-    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources), "at": at}):
-        found[resource].append(Suspect(*row))
-    return found
-
-
-def _read_gone(session: Session, resources: Sequence[str], at: int) -> dict[str, list[Period]]:
-    found: dict[str, list[Period]] = defaultdict(list)
-    for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
-        found[resource] += known_periods([(gone_at, back_at)], at)
-    return found
 
 
 def _read_joins(session: Session, resources: Sequence[str], at: int) -> dict[str, list[JoinCandidate]]:
