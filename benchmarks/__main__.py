@@ -103,11 +103,8 @@ def captures(place: CommonOptions, resources: int, hosts: int) -> int:
 @number("--versions", 20, "Versions of each.")
 @number("--rate", 200.0, "Captures that arrive a second.")
 @number("--seconds", 60.0, "How long they arrive.")
-@number("--captures", 0, "First also: small files that a service captures twice, as in 'captures'.")
 @common
-def catalogue(
-    place: CommonOptions, resources: int, versions: int, rate: float, seconds: float, captures: int
-) -> int:
+def catalogue(place: CommonOptions, resources: int, versions: int, rate: float, seconds: float) -> int:
     """Lag, size and restart of the SPARQL store while captures arrive and clients abandon cross products.
 
     The size is compared with that of the bulk load of the same archive, statement by statement. Then the
@@ -117,20 +114,19 @@ def catalogue(
     """
     from benchmarks.archive.catalogue import run
 
-    return _print_report(place, run(resources, versions, rate, seconds, captures, out=_out(place)))
+    return _print_report(place, run(resources, versions, rate, seconds, out=_out(place)))
 
 
 @command.command()
 @click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
 @click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")
-@click.option("--target", help="With --grpc: measure the empty URLFrontier server at this HOST:PORT instead.")
 @REFERENCE
 @click.option("--queues", type=int, multiple=True, help="With --grpc: queues. [4000 and 40000]")
 @click.option("--no-sync", is_flag=True, help="With --grpc: our service does not wait for the disk either.")
 @common
-def frontier(  # noqa: PLR0917 (click passes them by name)
-    place: CommonOptions, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None,
+def frontier(
+    place: CommonOptions, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool,
     reference: Path | None, queues: tuple[int, ...], no_sync: bool,
 ) -> int:  # fmt: skip
     """Put, lease and finish at growing sizes, beside the obvious one-table queue; or the gRPC service.
@@ -143,7 +139,7 @@ def frontier(  # noqa: PLR0917 (click passes them by name)
         size = sizes[0] if sizes else service.URLS
         options = ("--no-sync", "DEFAULT") if no_sync else ()
         return _print_report(
-            place, service.run(size, queues or service.QUEUES, target, reference, options, _out(place))
+            place, service.run(size, queues or service.QUEUES, reference, options, _out(place))
         )
     from benchmarks.frontier.experiment import CLIENTS, SIZES, run
 

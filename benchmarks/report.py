@@ -200,7 +200,7 @@ def _frontier(options: ReportOptions, durable: bool, out: Out) -> list[PeerRatio
     if jar is None or shutil.which("java") is None:
         absent = "no jar was named (--reference)" if jar is None else "there is no java"
         return [msgspec.structs.replace(row, absent=absent) for row in rows]
-    measured = measure(options.urls, FRONTIER_QUEUES, None, jar, () if durable else NO_SYNC, out)
+    measured = measure(options.urls, FRONTIER_QUEUES, jar, () if durable else NO_SYNC, out)
     for row, (figures, said) in zip(rows, frontier_ratios(measured), strict=True):
         row.version, row.terms, row.command = jar.stem, said, f"java -jar {jar.name}"
         row.add(*figures)

@@ -112,18 +112,21 @@ def run(resources: int = 20_000, hosts: int = 50, out: Out = print) -> dict[str,
 
 
 def sizes_by_part(data: Path, session: Session) -> dict[str, int]:
-    """Bytes on disk of an archive; a file that has several names is counted once."""
+    """Bytes on disk of an archive."""
     row = session.fetch_one(b"SELECT pg_database_size(current_database())")
     sizes = {"database": int(row[0]) if row else 0}
-    for part in ("blobs", "catalogue", "rdf"):
-        found = {}
-        for folder, _, names in os.walk(data / part):
-            for name in names:
-                with suppress(FileNotFoundError):
-                    stat = os.stat(os.path.join(folder, name))
-                    found[stat.st_ino] = stat.st_blocks * 512
-        sizes[part] = sum(found.values())
-    return sizes
+    return sizes | {part: size_on_disk(data / part) for part in ("blobs", "catalogue", "rdf")}
+
+
+def size_on_disk(place: Path) -> int:
+    """Bytes of a folder; a file that has several names is counted once."""
+    found = {}
+    for folder, _, names in os.walk(place):
+        for name in names:
+            with suppress(FileNotFoundError):
+                stat = os.stat(os.path.join(folder, name))
+                found[stat.st_ino] = stat.st_blocks * 512
+    return sum(found.values())
 
 
 def tell_sizes(sizes: Mapping[str, int], versions: int, out: Out) -> None:
@@ -155,7 +158,12 @@ def _measured(
                 _wait_for(session, b"SELECT count(*) = 0 FROM profile_due")
                 _request(port, ("GET", "/sparql?query=ASK%7B%7D"))  # brings the catalogue up to date
                 _rest(pid)
-                cost = _cost(version + 1, resources, seconds, before, _spent(pid))
+                spent = {
+                    name: (used - before.get(name, 0.0)) * 1000 / resources
+                    for name, used in _spent(pid).items()
+                }
+                cpu = {name: round(ms, 3) for name, ms in sorted(spent.items()) if ms >= 0.005}
+                cost = CaptureCost(version=version + 1, captures=resources, seconds=seconds, cpu_ms=cpu)
                 _tell(cost, out)
                 rounds.append(cost)
             tell_sizes(sizes_by_part(data, session), VERSIONS * resources, out)
@@ -224,14 +232,6 @@ def _rest(pid: int) -> None:
         if now - before < 2 * _QUIET:
             return
         before = now
-
-
-def _cost(
-    version: int, captures: int, seconds: float, before: Mapping[str, float], after: Mapping[str, float]
-) -> CaptureCost:
-    spent = {name: (after[name] - before.get(name, 0.0)) * 1000 / captures for name in after}
-    cpu = {name: round(ms, 3) for name, ms in sorted(spent.items()) if ms >= 0.005}
-    return CaptureCost(version=version, captures=captures, seconds=seconds, cpu_ms=cpu)
 
 
 def _tell(cost: CaptureCost, out: Out) -> None:

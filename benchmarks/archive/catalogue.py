@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 from pyoxigraph import Store
 
-from benchmarks.archive.captures import run as run_captures
-from benchmarks.archive.captures import sizes_by_part, tell_sizes
+from benchmarks.archive.captures import size_on_disk, sizes_by_part, tell_sizes
 from benchmarks.serve.fill import Filled, fill
 from tamias.archive.versions.resources import add_versions
 from tamias.database.connect import Database, Session
@@ -49,18 +48,15 @@ class Quantiles(msgspec.Struct, frozen=True):
     p99: float
 
 
-def run(
-    resources: int, versions: int, rate: float, seconds: float, captures: int = 0, out: Out = print
-) -> dict[str, Any]:
-    """The report of one archive, made for it; before that of so many files that a service captures twice."""
-    captured = run_captures(captures, out=out) if captures else None
+def run(resources: int, versions: int, rate: float, seconds: float, out: Out = print) -> dict[str, Any]:
+    """The report of one archive, made for it."""
     with TemporaryDirectory(prefix="tamias-catalogue-") as folder:
         data = Path(folder) / "data"
         with closing(Database(data)) as database:
             bench = _Bench(data, database, Filled(resources, resources * versions), out)
             report = bench.measure(rate, seconds)
     report["targets"] = TARGETS
-    return report if captured is None else {**report, "captured": captured}
+    return report
 
 
 class _Bench:
@@ -84,16 +80,16 @@ class _Bench:
                 self._measure_lag(catalogue, rate, seconds)
             self._round(catalogue)
             self._tell("statements_after", self._count())
-            busy = self._size()
+            busy = size_on_disk(self._store)
             self._tell("compacted_s", self._wait_for_compaction())
-            self._tell("bytes_after", self._size())
+            self._tell("bytes_after", size_on_disk(self._store))
             loaded = self._load_again()
             self._tell("bulk_bytes", loaded)
             self._tell("size_ratio_busy", busy / loaded)
-            self._tell("size_ratio", self._size() / loaded)
+            self._tell("size_ratio", size_on_disk(self._store) / loaded)
             with self._following(catalogue):
                 self._measure_lag_after_compaction(catalogue, rate, seconds)
-            self._tell("bytes_after_updates", self._size())
+            self._tell("bytes_after_updates", size_on_disk(self._store))
             os.kill(catalogue.local.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
         with closing(self._database.session()) as session:
@@ -169,16 +165,6 @@ class _Bench:
             store = Store(folder)
             store.bulk_extend(snapshot.store)
             return size_of(Path(folder))
-
-    def _size(self) -> int:
-        """On disk; a file that has several names is counted once."""
-        found = {}
-        for folder, _, names in os.walk(self._store):
-            for name in names:
-                with suppress(FileNotFoundError):
-                    stat = os.stat(os.path.join(folder, name))
-                    found[stat.st_ino] = stat.st_blocks * 512
-        return sum(found.values())
 
     def _tell(self, name: str, value: Any) -> None:
         self._report[name] = msgspec.to_builtins(value)

@@ -91,44 +91,40 @@ def find_scrapy(cache: Path) -> str | None:
     return str(own) if own.exists() and list(cache.glob("lib/python*/site-packages/scrapy")) else None
 
 
-def wget(seed: str, folder: Path) -> Contender | Skipped:
-    """`wget -r`, one after the other, into files."""
-    program = shutil.which("wget")
-    if program is None:
-        return Skipped("wget -r", "wget is not installed (Debian: apt-get install wget)")
-    options = ["--quiet", "--recursive", "--level=inf", "--span-hosts", "--no-config", "--tries=2"]
-    return Contender(
-        name="wget -r",
-        version=first_line([program, "--version"]),
-        command=[program, *options, f"--directory-prefix={folder / 'files'}", seed],
-        terms="one request at a time; robots on; writes files",
-    )
+class Mirror(msgspec.Struct, frozen=True):
+    """A program that copies a site into files; `options` are words, naming `seed` and `files`."""
+
+    name: str
+    program: str
+    options: str
+    terms: str
+
+    def __call__(self, seed: str, folder: Path) -> Contender | Skipped:
+        """The program ready to run, or why it is left out."""
+        if absent := skipped_program(self.program, self.program):
+            return msgspec.structs.replace(absent, name=self.name)
+        words = [word.format(seed=seed, files=folder / "files") for word in self.options.split()]
+        version = first_line([self.program, "--version"])
+        return Contender(self.name, version, [self.program, *words], self.terms)
 
 
-def wget2(seed: str, folder: Path) -> Contender | Skipped:
-    """The successor of wget, several at once."""
-    if absent := skipped_program("wget2", "wget2"):
-        return absent
-    options = ["--quiet", "--recursive", "--level=0", "--span-hosts", "--no-config", "--tries=2"]
-    return Contender(
-        name="wget2",
-        version=first_line(["wget2", "--version"]),
-        command=["wget2", *options, "--max-threads=16", f"--directory-prefix={folder / 'files'}", seed],
-        terms="16 at once; robots on; writes files",
-    )
-
-
-def httrack(seed: str, folder: Path) -> Contender | Skipped:
-    """HTTrack, which rewrites links so that the copy can be browsed."""
-    if absent := skipped_program("httrack", "httrack"):
-        return absent
-    limits = ["--disable-security-limits", "--max-rate=0", "--connection-per-second=0", "--sockets=16"]
-    return Contender(
-        name="httrack",
-        version=first_line(["httrack", "--version"]),
-        command=["httrack", seed, "-O", str(folder / "files"), "--quiet", "--go-everywhere", *limits],
-        terms="16 at once; robots on; writes files, with links rewritten",
-    )
+wget = Mirror(
+    "wget -r", "wget",
+    "--quiet --recursive --level=inf --span-hosts --no-config --tries=2 --directory-prefix={files} {seed}",
+    "one request at a time; robots on; writes files",
+)  # fmt: skip
+wget2 = Mirror(
+    "wget2", "wget2",
+    "--quiet --recursive --level=0 --span-hosts --no-config --tries=2 --max-threads=16"
+    " --directory-prefix={files} {seed}",
+    "16 at once; robots on; writes files",
+)  # fmt: skip
+httrack = Mirror(
+    "httrack", "httrack",
+    "{seed} -O {files} --quiet --go-everywhere --disable-security-limits --max-rate=0"
+    " --connection-per-second=0 --sockets=16",
+    "16 at once; robots on; writes files, with links rewritten",
+)  # fmt: skip
 
 
 def heritrix(seed: str, folder: Path, cache: Path | None = None) -> Contender | Skipped:
@@ -139,19 +135,20 @@ def heritrix(seed: str, folder: Path, cache: Path | None = None) -> Contender | 
     job = folder / "jobs" / "bench"
     job.mkdir(parents=True)
     (job / "crawler-beans.cxml").write_text(_heritrix_job(home, seed), encoding="utf-8")
-    java = [
-        "java",
-        "-Xmx1g",
-        f"-Dheritrix.home={home}",
-        "-cp",
-        f"{home}/lib/*",
-        "org.archive.crawler.Heritrix",
-    ]
+    java = ["java", "-Xmx1g", f"-Dheritrix.home={home}", "-cp", f"{home}/lib/*"]
     interface = ["--web-admin", "bench:bench", "--web-port", str(free_ports(1)[0])]
     return Contender(
         name="heritrix",
         version=f"Heritrix {HERITRIX}",
-        command=[*java, *interface, "--jobs-dir", str(folder / "jobs"), "--run-job", "bench"],
+        command=[
+            *java,
+            "org.archive.crawler.Heritrix",
+            *interface,
+            "--jobs-dir",
+            str(folder / "jobs"),
+            "--run-job",
+            "bench",
+        ],
         terms="100 threads, no delay, one at a time to each host; robots on; writes WARC",
     )
 

@@ -14,7 +14,7 @@ from benchmarks.crawl.peers import PEERS, Contender
 from benchmarks.crawl.site import MEAN_BYTES, SiteSize, StaticSite, build_site
 from benchmarks.crawl.web import Visits, find_nginx, read_visits, serving
 from benchmarks.measuring.children import free_ports
-from benchmarks.measuring.measure import PROFILE_VARIABLE, budget, last_line, measure, read_profiles
+from benchmarks.measuring.measure import PROFILE_VARIABLE, budget, fault_of, measure, read_profiles
 from benchmarks.measuring.reaper import MeasuredRun
 from benchmarks.measuring.targets import Skipped, at_least, shown_command, table
 from tamias import __version__
@@ -64,20 +64,21 @@ class CrawlComparison(msgspec.Struct, frozen=True):
         by_name = {row.tool: row.pages_per_cpu_second for row in self.rows}
         return by_name[tool] / by_name[peer] if by_name.get(peer) and tool in by_name else None
 
-    @property
-    def allowed_milliseconds(self) -> float:
-        """What a page may cost Tamias on this machine: the target's part of what it cost Scrapy."""
-        costs = [row.milliseconds_per_page for row in self.rows if row.tool == "scrapy" and row.visits.pages]
-        return costs[0] / TARGET_RATIO if costs else USUAL_BUDGET
-
 
 def lines(found: CrawlComparison) -> Iterator[str]:
     """The report."""
     yield from table([COLUMNS, *(cells(found, row) for row in found.rows)])
     yield from remarks(found)
-    yield from budget_lines(found)
-    yield from memory_lines(found)
-    yield from verdicts(found)
+    costs = [row.milliseconds_per_page for row in found.rows if row.tool == "scrapy" and row.visits.pages]
+    allowed = costs[0] / TARGET_RATIO if costs else USUAL_BUDGET
+    yield f"budget of tamias, CPU ms/page: {sum(found.budget.values()):.2f} used of {allowed:.2f}"
+    yield from table([(f"  {step}", f"{cost:.3f}") for step, cost in found.budget.items()])
+    for row in found.rows:
+        peaks = ", ".join(f"{name} {size / 1e6:.0f}" for name, size in row.measured.peak_by_name.items())
+        yield f"{row.tool}: peak PSS by program, MB: {peaks}"
+    yield str(at_least(TARGET_RATIO, "pages per CPU-second to tuned Scrapy", found.ratio("tamias", "scrapy")))
+    beside = found.ratio("tamias", "wget -r")
+    yield "ratio to wget -r: " + ("not measured" if beside is None else f"{beside:.2f} x")
 
 
 def cells(found: CrawlComparison, row: CrawlRow) -> tuple[str, ...]:
@@ -102,36 +103,12 @@ def remarks(found: CrawlComparison) -> Iterator[str]:
             f"{row.tool}: {row.version}; {row.terms}; {visits.robots} robots.txt (404), "
             f"{visits.repeats} repeats, {visits.other} other requests"
         )
-        if row.measured.stopped:
-            yield f"{row.tool}: stopped after {row.measured.wall_seconds:.0f} s; figures of the part done"
-        elif visits.pages < found.pages:
-            yield f"{row.tool}: FETCHED ONLY {visits.pages} of {found.pages} pages"
         if row.fault:
             yield f"{row.tool}: {row.fault}"
+        if visits.pages < found.pages:
+            yield f"{row.tool}: FETCHED ONLY {visits.pages} of {found.pages} pages"
     for peer in found.skipped:
         yield f"{peer.name}: skipped: {peer.reason}"
-
-
-def budget_lines(found: CrawlComparison) -> Iterator[str]:
-    """What a page costs by step."""
-    used = sum(found.budget.values())
-    yield f"budget of tamias, CPU ms/page: {used:.2f} used of {found.allowed_milliseconds:.2f}"
-    yield from table([(f"  {step}", f"{cost:.3f}") for step, cost in found.budget.items()])
-
-
-def memory_lines(found: CrawlComparison) -> Iterator[str]:
-    """The most memory of each program."""
-    for row in found.rows:
-        peaks = ", ".join(f"{name} {size / 1e6:.0f}" for name, size in row.measured.peak_by_name.items())
-        yield f"{row.tool}: peak PSS by program, MB: {peaks}"
-
-
-def verdicts(found: CrawlComparison) -> Iterator[str]:
-    """The target, met or not."""
-    ratio = found.ratio("tamias", "scrapy")
-    yield str(at_least(TARGET_RATIO, "pages per CPU-second to tuned Scrapy", ratio))
-    beside = found.ratio("tamias", "wget -r")
-    yield "ratio to wget -r: " + ("not measured" if beside is None else f"{beside:.2f} x")
 
 
 COPIES = 5
@@ -165,31 +142,23 @@ def run(
         prefix="tamias-bench-", dir=data, ignore_cleanup_errors=True
     ) as temporary:
         work = Path(temporary)
-        need_room(size, work)
+        # The site is written once, and once more by every tool that keeps what it fetched.
+        needed = COPIES * size.pages * MEAN_BYTES
+        if shutil.disk_usage(work).free < needed:
+            raise DiskFull(
+                f"the benchmark needs {needed / 1e9:.1f} GB at {work.parent}; choose another --data"
+            )
         site = build_site(size, (data or work) / size.name, *free_ports(1))
-        describe(site, out)
+        out(
+            f"site: {size.pages} pages, {size.hosts} addresses, {size.links} links a page, "
+            f"mean {site.bytes / size.pages / 1000:.1f} KB, seed {site.seed}"
+        )
+        out(f"machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; nginx beside, not counted")
         command = list(tamias_command or (sys.executable, "-m", "tamias", "crawl"))
         found = compare(site, work, tamias(site, work, command, workers), peers)
     for line in lines(found):
         out(line)
     return figures(found)
-
-
-def need_room(size: SiteSize, folder: Path) -> None:
-    """The site is written once, and once more by every tool that keeps what it fetched."""
-    needed = COPIES * size.pages * MEAN_BYTES
-    if shutil.disk_usage(folder).free < needed:
-        raise DiskFull(f"the benchmark needs {needed / 1e9:.1f} GB at {folder.parent}; choose another --data")
-
-
-def describe(site: StaticSite, out: Callable[[str], object]) -> None:
-    """What is crawled, and on what."""
-    size = site.size
-    out(
-        f"site: {size.pages} pages, {size.hosts} addresses, {size.links} links a page, "
-        f"mean {site.bytes / size.pages / 1000:.1f} KB, seed {site.seed}"
-    )
-    out(f"machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; nginx beside, not counted")
 
 
 def tamias(site: StaticSite, work: Path, command: list[str], workers: int | None) -> Contender:
@@ -219,18 +188,16 @@ def compare(site: StaticSite, work: Path, own: Contender, peers: Sequence[str]) 
                 skipped.append(absent)
             case Contender() as contender:
                 rows.append(crawl(site, folder, contender))
-    return CrawlComparison(site.size.pages, rows, skipped, own_budget(rows[0], own))
+    profiles = read_profiles(Path(own.environment[PROFILE_VARIABLE]))
+    measured = rows[0].measured
+    steps = budget(profiles, measured.cpu_seconds, measured.cpu_by_name, rows[0].visits.pages)
+    return CrawlComparison(site.size.pages, rows, skipped, steps)
 
 
 def crawl(site: StaticSite, folder: Path, contender: Contender) -> CrawlRow:
     """One tool's crawl, counted by the server."""
     with serving(site, folder / "nginx") as log:
         measured = measure(contender.command, folder, seconds=MOST_SECONDS, environment=contender.environment)
-    fault = ""
-    if measured.exit_code != 0 and not measured.stopped:
-        fault = f"ENDED WITH CODE {measured.exit_code}: {last_line(folder / 'stderr')}"
-    elif measured.left_behind:
-        fault = f"LEFT RUNNING: {', '.join(measured.left_behind)}"
     return CrawlRow(
         tool=contender.name,
         version=contender.version,
@@ -238,14 +205,8 @@ def crawl(site: StaticSite, folder: Path, contender: Contender) -> CrawlRow:
         visits=read_visits(log),
         measured=measured,
         command=shown_command(contender.command),
-        fault=fault,
+        fault=fault_of(measured, folder),
     )
-
-
-def own_budget(row: CrawlRow, own: Contender) -> dict[str, float]:
-    """What a page cost Tamias, by step."""
-    profiles = read_profiles(Path(own.environment[PROFILE_VARIABLE]))
-    return budget(profiles, row.measured.cpu_seconds, row.measured.cpu_by_name, row.visits.pages)
 
 
 def figures(found: CrawlComparison) -> dict[str, Any]:

@@ -30,7 +30,10 @@ PARAGRAPHS = 2_000
 def make_paragraphs(seed: int) -> list[str]:
     """A stock of paragraphs of some hundred bytes; a page takes a few dozen of them."""
     rng = random.Random(seed)
-    words = [*COMMON.split(), *(rare_word(rng) for _ in range(RARE_WORDS))]
+    words = COMMON.split()
+    for _ in range(RARE_WORDS):  # two or three syllables that could be English
+        syllables = [rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.randint(2, 3))]
+        words.append("".join(syllables) + rng.choice(CODAS))
     weights = [1 / rank for rank in range(3, len(words) + 3)]
     drawn = iter(rng.choices(words, weights, k=PARAGRAPHS * 150))
     return [" ".join(sentences(rng, drawn)) for _ in range(PARAGRAPHS)]
@@ -40,12 +43,6 @@ def sentences(rng: random.Random, drawn: Iterator[str]) -> list[str]:
     """Some sentences: 75 words on average, so that the drawn words last."""
     lengths = [rng.randint(6, 24) for _ in range(rng.randint(3, 7))]
     return [" ".join(next(drawn) for _ in range(length)).capitalize() + "." for length in lengths]
-
-
-def rare_word(rng: random.Random) -> str:
-    """Two or three syllables that could be English."""
-    syllables = [rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.randint(2, 3))]
-    return "".join(syllables) + rng.choice(CODAS)
 
 
 FIRST_ADDRESS = IPv4Address("127.1.0.1")
@@ -126,7 +123,9 @@ def build_site(size: SiteSize, folder: Path, port: int) -> StaticSite:
     if kept is not None:
         return kept
     shutil.rmtree(folder, ignore_errors=True)
-    make_folders(size, folder)
+    for host in range(size.hosts):
+        for section in SECTIONS:
+            (folder / address_of(host) / section).mkdir(parents=True)
     written = write_pages(size, folder, port)
     site = StaticSite(size, str(folder), port, written)
     (folder / "site.json").write_bytes(msgspec.json.encode(site))
@@ -139,18 +138,8 @@ def kept_site(size: SiteSize, folder: Path) -> StaticSite | None:
         site = msgspec.json.decode((folder / "site.json").read_bytes(), type=StaticSite)
     except (OSError, msgspec.DecodeError):
         return None
-    return (
-        msgspec.structs.replace(site, folder=str(folder))
-        if (site.size, site.layout) == (size, LAYOUT)
-        else None
-    )
-
-
-def make_folders(size: SiteSize, folder: Path) -> None:
-    """A folder for each address, and in it one for each section."""
-    for host in range(size.hosts):
-        for section in SECTIONS:
-            (folder / address_of(host) / section).mkdir(parents=True)
+    is_same = (site.size, site.layout) == (size, LAYOUT)
+    return msgspec.structs.replace(site, folder=str(folder)) if is_same else None
 
 
 def write_pages(size: SiteSize, folder: Path, port: int) -> int:
@@ -207,7 +196,7 @@ def compose(rng: random.Random, stock: Sequence[str], page: int, links: Sequence
     """The HTML of a page: its links stand between paragraphs, a few in a list at a time."""
     title = f"{SECTIONS[page % len(SECTIONS)].capitalize()} {page}"
     parts = [HEAD.format(title=title, number=page)]
-    paragraphs = [f"<p>{text}</p>\n" for text in enough(rng, stock, page_bytes(rng))]
+    paragraphs = [f"<p>{text}</p>\n" for text in enough(rng, stock)]
     step = max(1, len(links) // max(1, len(paragraphs)) + 1)
     waiting = [list_of(links[first : first + step], first) for first in range(0, len(links), step)]
     for paragraph, anchors in zip(paragraphs, waiting, strict=False):
@@ -217,13 +206,9 @@ def compose(rng: random.Random, stock: Sequence[str], page: int, links: Sequence
     return "".join([*parts, TAIL])
 
 
-def page_bytes(rng: random.Random) -> float:
-    """About how long a page is: many are short, a few are long."""
-    return min(max(rng.gammavariate(4, MEAN_BYTES / 4), LEAST_BYTES), MOST_BYTES)
-
-
-def enough(rng: random.Random, stock: Sequence[str], wanted: float) -> Iterator[str]:
-    """Paragraphs until they are as long as wanted, the links of a page taken off."""
+def enough(rng: random.Random, stock: Sequence[str]) -> Iterator[str]:
+    """Paragraphs of a page, the links taken off: many are short, a few are long."""
+    wanted = min(max(rng.gammavariate(4, MEAN_BYTES / 4), LEAST_BYTES), MOST_BYTES)
     drawn = rng.sample(stock, min(len(stock), int(wanted // 200)))
     lengths = accumulate(len(text) for text in drawn)
     return (text for text, length in zip(drawn, lengths, strict=True) if length < wanted - 3_000)

@@ -134,9 +134,8 @@ def _remarks(outcomes: Sequence[TrialOutcome], skipped: Sequence[Skipped]) -> It
 
 
 def _plain(outcome: TrialOutcome) -> dict[str, Any]:
-    """An outcome for programs, without what was seen of its memory at each moment."""
+    """An outcome for programs."""
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
-    plain["measured"].pop("glances")
     if outcome.score:
         plain["recall"], plain["precision"] = outcome.score.recall, outcome.score.precision
     plain["resources_per_cpu_second"] = outcome.resources_per_cpu_second

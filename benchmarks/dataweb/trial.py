@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, RdfFormat, Triple, parse
 from benchmarks.dataweb.crawlers.rivals import CrawlTask, Rival
 from benchmarks.dataweb.serving import serving
 from benchmarks.dataweb.web import OrcaWeb
-from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.measure import fault_of, measure
 from benchmarks.measuring.reaper import MeasuredRun
 from benchmarks.measuring.targets import Skipped, shown_command
 
@@ -263,12 +263,3 @@ def attempt(web: OrcaWeb, rival: Rival, task: CrawlTask, seconds: float) -> Tria
         server_cpu_seconds=used,
         fault=fault_of(measured, task.folder),
     )
-
-
-def fault_of(measured: MeasuredRun, folder: Path) -> str:
-    """Why a crawl is no fair measure; empty if nothing is wrong."""
-    if measured.stopped:
-        return f"stopped after {measured.wall_seconds:.0f} s"
-    if measured.exit_code != 0:
-        return f"ended with code {measured.exit_code}: {last_line(folder / 'stderr')}"
-    return f"left running: {', '.join(measured.left_behind)}" if measured.left_behind else ""

@@ -5,7 +5,7 @@ Five kinds of node as in ORCA: dereferencing, dump, SPARQL, CKAN, RDFa (with the
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -66,12 +66,7 @@ class NodeContext:
     """A node, its links to others as addresses, and its graph in the node's own IRIs."""
 
     def __init__(
-        self,
-        node: OrcaNode,
-        wish: WebOptions,
-        port: int,
-        entrances: list[str],
-        suite: Path | None,
+        self, node: OrcaNode, wish: WebOptions, port: int, entrances: list[str], suite: Path | None
     ) -> None:
         self.node, self.wish, self.suite = node, wish, suite
         self.origin = f"http://{node.address}:{port}"
@@ -105,11 +100,6 @@ def together(said: dict[str, list[bytes]]) -> list[bytes]:
     return [line for lines in said.values() for line in lines]
 
 
-def document(lines: Iterable[bytes]) -> bytes:
-    """N-Triples as a file."""
-    return b"".join(lines)
-
-
 def dereferencing(context: NodeContext) -> Built:
     """The IRI of a resource is the address of the triples that have it as subject."""
     said = context.graph(lambda number: f"{context.origin}/dataset-0/resource-{number}")
@@ -118,7 +108,7 @@ def dereferencing(context: NodeContext) -> Built:
     weights = {}
     for iri, lines in said.items():
         path = iri.removeprefix(context.origin)
-        pages[path] = SaidPage(document(lines), {})
+        pages[path] = SaidPage(b"".join(lines), {})
         weights[path] = len(lines)
     for path in hidden:
         pages[path] = response(200, b"", "text/turtle")
@@ -159,12 +149,9 @@ def dump(context: NodeContext) -> Built:
     name = dump_name(node.syntax, node.packing)
     said = context.graph(lambda number: f"{context.origin}/{name}#dataset-0-resource-{number}")
     lines = together(said)
-    body = written(document(lines), DUMP_TYPES[node.syntax])
-    packed, media_type = (
-        PACKERS[node.packing](f"dumpFile.{node.syntax}", body),
-        PACKED_TYPES.get(node.packing),
-    )
-    page = response(200, packed, media_type or DUMP_TYPES[node.syntax])
+    body = written(b"".join(lines), DUMP_TYPES[node.syntax])
+    packed = PACKERS[node.packing](f"dumpFile.{node.syntax}", body)
+    page = response(200, packed, PACKED_TYPES.get(node.packing) or DUMP_TYPES[node.syntax])
     return Built({f"/{name}": page}, lines, {f"/{name}": len(lines)})
 
 
@@ -177,7 +164,7 @@ def sparql(context: NodeContext) -> Built:
         triple(f"{url}#service", RDF_TYPE, f"{SD}Service"),
         triple(f"{url}#service", f"{SD}endpoint", url),
     ]
-    endpoint = EndpointPage(document(lines), f"{context.origin}/dataset-0", document(also))
+    endpoint = EndpointPage(b"".join(lines), f"{context.origin}/dataset-0", b"".join(also))
     return Built({"/sparql": endpoint}, lines, {"/sparql": len(lines)}, also, closed=False)
 
 
@@ -259,15 +246,11 @@ def suite_pages(suite: Path, home: str) -> list[tuple[str, bytes, list[bytes]]]:
     found = []
     for version, host in HOSTS:
         for test in manifest:
-            if version in test["versions"] and host in test["hostLanguages"] and positive(test):
+            required = str(test["classification"]).endswith("required")
+            says = required and bool(test["expectedResults"]) and "queryParam" not in test
+            if version in test["versions"] and host in test["hostLanguages"] and says:
                 found += one_page(suite, f"{version}/{host}/{test['num']}", home)
     return found
-
-
-def positive(test: dict[str, object]) -> bool:
-    """Whether the page itself says what is expected of it."""
-    required = str(test["classification"]).endswith("required")
-    return required and bool(test["expectedResults"]) and "queryParam" not in test
 
 
 def one_page(suite: Path, name: str, home: str) -> list[tuple[str, bytes, list[bytes]]]:
@@ -276,15 +259,11 @@ def one_page(suite: Path, name: str, home: str) -> list[tuple[str, bytes, list[b
     page, result = (suite / "test-cases" / f"{name}{end}" for end in (suffix, ".ttl"))
     if not (page.is_file() and result.is_file()):
         return []
-    text, expected = (moved(each.read_bytes()[:FILE_LIMIT], home) for each in (page, result))
+    files = (each.read_bytes()[:FILE_LIMIT] for each in (page, result))
+    text, expected = (each.replace(HOME.encode(), home.encode()) for each in files)
     path = f"{CASES}{name}{suffix}"
     quads = parse(expected, format=RdfFormat.TURTLE, base_iri=f"{home}{path}")
     return [(f"/{path}", text, [f"{quad.triple} .\n".encode() for quad in quads])]
-
-
-def moved(text: bytes, home: str) -> bytes:
-    """The same with the node's address in place of the suite's."""
-    return text.replace(HOME.encode(), home.encode())
 
 
 class OrcaKind(NamedTuple):
@@ -333,15 +312,9 @@ class OrcaWeb(msgspec.Struct, frozen=True):
 
 def build_web(plan: OrcaPlan, port: int, suite: Path | None = None) -> OrcaWeb:
     """The same web for the same plan and ports."""
-    entrances = [entrance(node, port) for node in plan.nodes]
+    entrances = [f"http://{node.address}:{port}{KINDS[node.kind].entrance(node)}" for node in plan.nodes]
     nodes = {
         node.address: KINDS[node.kind].build(NodeContext(node, plan.wish, port, entrances, suite))
         for node in plan.nodes
     }
     return OrcaWeb(plan, port, nodes, [entrances[number] for number in plan.seeds])
-
-
-def entrance(node: OrcaNode, port: int) -> str:
-    """The URL by which other nodes link to this one."""
-    path = KINDS[node.kind].entrance(node)
-    return f"http://{node.address}:{port}{path}"

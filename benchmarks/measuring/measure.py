@@ -57,35 +57,36 @@ def measure(
     living parent ignores SIGCHLD, and the tool that measures is not in it.
     """
     result = folder / "measured.json"
+    # As a user has them: an installed package has its bytecode, so a checkout may keep it too.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     reaper = [sys.executable, "-m", "benchmarks.measuring.reaper", str(result), str(seconds), *command]
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
         running = subprocess.Popen(
             reaper,
             cwd=folder,
-            env=_surroundings() | dict(environment or {}),
+            env=usual | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
         )
     try:
         running.wait(seconds + 2 * GRACE_SECONDS + 4 * FORCE_SECONDS)
-    finally:
-        stop(running)
+    finally:  # the measuring process first ends the whole tree under it
+        if running.poll() is None:
+            running.terminate()
+            running.wait()
     if not result.exists():
         raise TamiasError(f"{command[0]} could not be measured: {last_line(folder / 'stderr')}")
     return msgspec.json.decode(result.read_bytes(), type=MeasuredRun)
 
 
-def _surroundings() -> dict[str, str]:
-    """As a user has them: an installed package has its bytecode, so a checkout may keep it too."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def stop(running: subprocess.Popen[bytes]) -> None:
-    """Ends the measuring process, which first ends the whole tree under it."""
-    if running.poll() is None:
-        running.terminate()
-        running.wait()
+def fault_of(measured: MeasuredRun, folder: Path) -> str:
+    """Why a run is no fair measure; empty if nothing is wrong."""
+    if measured.stopped:
+        return f"stopped after {measured.wall_seconds:.0f} s"
+    if measured.exit_code != 0:
+        return f"ended with code {measured.exit_code}: {last_line(folder / 'stderr')}"
+    return f"left running: {', '.join(measured.left_behind)}" if measured.left_behind else ""
 
 
 def last_line(file: Path) -> str:

@@ -28,21 +28,8 @@ class Process(msgspec.Struct, frozen=True):
     """Empty for one that has ended and waits to be reaped."""
 
 
-class Glance(msgspec.Struct, frozen=True):
-    """The memory of a tree at one moment: proportional set sizes in bytes, by name of program."""
-
-    seconds: float
-    by_name: dict[str, int]
-    cpu: dict[str, float] = {}
-    """Processor seconds until then, by name; of those that have ended as far as it was seen."""
-
-    @property
-    def total(self) -> int:
-        return sum(self.by_name.values())
-
-
-def glance(root: int, seconds: float) -> tuple[Glance, dict[tuple[int, int], tuple[str, float]]]:
-    """Memory of all descendants of `root`; and by process its name and processor time so far."""
+def glance(root: int) -> tuple[Counter[str], dict[tuple[int, int], tuple[str, float]]]:
+    """Memory of all descendants of `root` by name of program; by process its name and processor time."""
     sizes: Counter[str] = Counter()
     used = {}
     for process in members(root):
@@ -50,7 +37,7 @@ def glance(root: int, seconds: float) -> tuple[Glance, dict[tuple[int, int], tup
             continue
         sizes[process.name] += pss(process.pid)
         used[process.pid, process.started] = process.name, process.cpu_seconds
-    return Glance(seconds, dict(sizes)), used
+    return sizes, used
 
 
 def members(root: int) -> list[Process]:

@@ -9,13 +9,14 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from benchmarks.measuring.proc import Glance, glance, members
+from benchmarks.measuring.proc import glance, members
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -41,7 +42,6 @@ class MeasuredRun(msgspec.Struct, frozen=True):
     peak_by_name: dict[str, int]
     cpu_by_name: dict[str, float]
     """Sampled, so each process lacks up to half a second before its end."""
-    glances: list[Glance]
     stopped: bool
     """It was ended because its time was over."""
     left_behind: list[str]
@@ -57,7 +57,8 @@ class Tree:
         self.main = os.posix_spawnp(command[0], command, os.environ)
         self.exit_code: int | None = None
         self.wall_seconds = 0.0
-        self.glances: list[Glance] = []
+        self.peak_bytes = 0
+        self.peak_by_name: Counter[str] = Counter()
         self.cpu: dict[tuple[int, int], tuple[str, float]] = {}
         self.next_glance = 0.0
 
@@ -100,16 +101,10 @@ class Tree:
         if now < self.next_glance:
             return
         self.next_glance = now + GLANCE_SECONDS
-        seen, used = glance(os.getpid(), now - self.started)
+        sizes, used = glance(os.getpid())
         self.cpu |= used
-        self.glances.append(msgspec.structs.replace(seen, cpu=self.cpu_by_name()))
-
-    def cpu_by_name(self) -> dict[str, float]:
-        """Processor seconds seen so far."""
-        spent: dict[str, float] = {}
-        for name, seconds in self.cpu.values():
-            spent[name] = spent.get(name, 0.0) + seconds
-        return spent
+        self.peak_bytes = max(self.peak_bytes, sizes.total())
+        self.peak_by_name |= sizes
 
     def end(self) -> list[str]:
         """Ends whoever is left, first politely; their names."""
@@ -127,17 +122,16 @@ class Tree:
     def measured(self, *, stopped: bool, left_behind: list[str]) -> MeasuredRun:
         """The account, when everybody has been reaped."""
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        names = {name for seen in self.glances for name in seen.by_name}
+        cpu_by_name: dict[str, float] = {}
+        for name, seconds in self.cpu.values():
+            cpu_by_name[name] = cpu_by_name.get(name, 0.0) + seconds
         return MeasuredRun(
             exit_code=-1 if self.exit_code is None else self.exit_code,
             wall_seconds=self.wall_seconds,
             cpu_seconds=used.ru_utime + used.ru_stime,
-            peak_bytes=max((seen.total for seen in self.glances), default=0),
-            peak_by_name={
-                name: max(seen.by_name.get(name, 0) for seen in self.glances) for name in sorted(names)
-            },
-            cpu_by_name=self.cpu_by_name(),
-            glances=self.glances,
+            peak_bytes=self.peak_bytes,
+            peak_by_name=dict(sorted(self.peak_by_name.items())),
+            cpu_by_name=cpu_by_name,
             stopped=stopped,
             left_behind=left_behind,
         )

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +69,20 @@ def fill_documents(database: Database, hosts: int) -> None:
     """Crawled documents on hosts of their own, which link to each other."""
     asked = {"bucket": 0, "each": DOCUMENTS_OF_HOST, "hosts": hosts}
     with closing(database.session()) as session:
-        frontier = PostgresFrontier(session, same_url=same_url(DEFAULT_SESSION_NAMES))
-        items = [_seed(f"doc{number}.example") for number in range(hosts)]
-        for start in range(0, hosts, AT_ONCE):
-            frontier.put(items[start : start + AT_ONCE])
+        urls = [
+            (name, f"http://{name}/0.ttl") for name in (f"doc{number}.example" for number in range(hosts))
+        ]
+        items = [Item(url=url, key=url_key(url), host=name, crawl=CRAWL) for name, url in urls]
+        _put_urls(session, items)
         for name in ("documents", "count_documents", "host_links"):
-            session.transact(partial(_execute, name=name, values={**asked, "now": session.now()}))
+            _run(session, name, **asked, now=session.now())
         _run(session, "settle_documents")
 
 
-def _execute(cursor: Cursor, name: str, values: dict[str, Any]) -> None:
-    cursor.execute(_SQL[name].text, values)
-
-
-def _seed(name: str) -> Item:
-    url = f"http://{name}/0.ttl"
-    return Item(url=url, key=url_key(url), host=name, crawl=CRAWL)
+def _put_urls(session: Session, items: Sequence[Item]) -> None:
+    frontier = PostgresFrontier(session, same_url=same_url(DEFAULT_SESSION_NAMES))
+    for start in range(0, len(items), AT_ONCE):
+        frontier.put(items[start : start + AT_ONCE])
 
 
 def _put(session: Session, filled: Filled, numbers: range, portals: Sequence[int]) -> None:
@@ -95,19 +92,31 @@ def _put(session: Session, filled: Filled, numbers: range, portals: Sequence[int
         # No triggers: they would tell the catalogue, and count row by row what is counted at the end.
         cursor.execute(_SQL["stop_triggers"].text)
         names = [resource_id(url_key(_url(number))) for number in numbers]
-        _copy(cursor, list(zip(numbers, names, strict=True)), each, now, portals)
+        resources = (_resource(number, name, each, now) for number, name in zip(numbers, names, strict=True))
+        _copied(cursor, "copy_resources", _RESOURCE_TYPES, resources)
+        sources = (
+            (name, _record(number), _portal(number % PORTALS), _title(number), "CSV", now, now)
+            for number, name in zip(numbers, names, strict=True)
+        )
+        _copied(cursor, "copy_sources", _SOURCE_TYPES, sources)
+        described = (
+            (portals[number % PORTALS], f"d{number}", _record(number), _title(number), now, now, now)
+            for number in numbers
+        )
+        _copied(cursor, "copy_described", _DESCRIBED_TYPES, described)
         cursor.execute(_SQL["versions"].text)
         cursor.execute(_SQL["current"].text)
         cursor.execute(_SQL["words"].text, {"resource": names})
         cursor.execute(_SQL["start_triggers"].text)
 
     session.transact(copy)
-    _put_frontier(session, numbers)
-    session.transact(lambda cursor: cursor.execute(_SQL["captures"].text, {"bucket": 0}))
+    urls = [(_host(number), _url(number)) for number in numbers]
+    _put_urls(session, [Item(url=url, key=url_key(url), host=host, crawl=WATCH) for host, url in urls])
+    _run(session, "captures", bucket=0)
 
 
-def _run(session: Session, name: str) -> None:
-    session.transact(lambda cursor: cursor.execute(_SQL[name].text))
+def _run(session: Session, name: str, **values: Any) -> None:
+    session.transact(lambda cursor: cursor.execute(_SQL[name].text, values or None))
 
 
 def _put_bodies(database: Database, session: Session, data: Path) -> None:
@@ -136,15 +145,6 @@ def _put_portal(session: Session, place: int) -> int:
     return int(number)
 
 
-def _copy(
-    cursor: Cursor, named: Sequence[tuple[int, str]], versions: int, now: int, portals: Sequence[int]
-) -> None:
-    _copied(cursor, "copy_resources", _RESOURCE_TYPES, (_resource(*each, versions, now) for each in named))
-    _copied(cursor, "copy_sources", _SOURCE_TYPES, (_source(*each, now) for each in named))
-    described = (_described(number, portals[number % PORTALS], now) for number, _ in named)
-    _copied(cursor, "copy_described", _DESCRIBED_TYPES, described)
-
-
 def _copied(cursor: Cursor, name: str, types: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     with cursor.copy(_SQL[name].text) as copy:
         copy.set_types(types)
@@ -159,24 +159,6 @@ def _resource(number: int, name: str, versions: int, now: int) -> tuple[Any, ...
         name, _url(number), _host(number), _title(number), "text/csv", seen - versions * DAY_MS, versions,
         None, "text/csv", seen, 1.0, seen, seen, next_visit,
     )  # fmt: skip
-
-
-def _source(number: int, name: str, now: int) -> tuple[Any, ...]:
-    return name, _record(number), _portal(number % PORTALS), _title(number), "CSV", now, now
-
-
-def _described(number: int, portal: int, now: int) -> tuple[Any, ...]:
-    return portal, f"d{number}", _record(number), _title(number), now, now, now
-
-
-def _put_frontier(session: Session, numbers: range) -> None:
-    frontier = PostgresFrontier(session, same_url=same_url(DEFAULT_SESSION_NAMES))
-    for start in range(0, len(numbers), AT_ONCE):
-        frontier.put([_item(number) for number in numbers[start : start + AT_ONCE]])
-
-
-def _item(number: int) -> Item:
-    return Item(url=_url(number), key=url_key(_url(number)), host=_host(number), crawl=WATCH)
 
 
 def _host(number: int) -> str:

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -95,14 +96,8 @@ def scrapy(task: CrawlTask) -> Contender | Skipped:
     spider = task.folder / "rdf_spider.py"
     shutil.copyfile(HERE / "spider.pyw", spider)
     task.output.mkdir(exist_ok=True)
-    words = [
-        "-a",
-        f"seeds={task.seed_file}",
-        "-a",
-        f"scope={task.scope}",
-        "-a",
-        f"out={task.output / 'all.nq'}",
-    ]
+    given = (f"seeds={task.seed_file}", f"scope={task.scope}", f"out={task.output / 'all.nq'}")
+    words = [word for each in given for word in ("-a", each)]
     return Contender(
         name="scrapy",
         version=first_line([python, "-m", "scrapy", "version"]),
@@ -113,19 +108,7 @@ def scrapy(task: CrawlTask) -> Contender | Skipped:
     )
 
 
-def comunica(task: CrawlTask) -> Contender | Skipped:
-    """Comunica's link traversal, asked for everything that can be reached."""
-    terms = "all links followed, its limit of 1000 lifted; statements written out"
-    return node_script("comunica", MODULES[0], "traverse.mjs", task, terms)
-
-
-def dereference(task: CrawlTask) -> Contender | Skipped:
-    """rdf-dereference in a plain breadth-first loop of ours."""
-    terms = "our loop, 64 at once; every IRI followed; statements written out"
-    return node_script("rdf-dereference", MODULES[1], "dereference.mjs", task, terms)
-
-
-def node_script(name: str, module: str, script: str, task: CrawlTask, terms: str) -> Contender | Skipped:
+def node_script(name: str, module: str, script: str, terms: str, task: CrawlTask) -> Contender | Skipped:
     """A script of ours on a module of npm."""
     program = shutil.which("node")
     modules = cache_folder() / "npm"
@@ -135,21 +118,9 @@ def node_script(name: str, module: str, script: str, task: CrawlTask, terms: str
         return Skipped(name, f"{module} is not installed; --install-peers gets it from npm")
     shutil.copyfile(HERE / script, modules / script)
     task.output.mkdir(exist_ok=True)
-    version = msgspec.json.decode((modules / "node_modules" / module / "package.json").read_bytes())[
-        "version"
-    ]
-    return Contender(
-        name=name,
-        version=f"{module} {version}",
-        command=[
-            program,
-            str(modules / script),
-            str(task.seed_file),
-            task.scope,
-            str(task.output / "all.nt"),
-        ],
-        terms=terms,
-    )
+    package = msgspec.json.decode((modules / "node_modules" / module / "package.json").read_bytes())
+    words = [str(modules / script), str(task.seed_file), task.scope, str(task.output / "all.nt")]
+    return Contender(name, f"{module} {package['version']}", [program, *words], terms)
 
 
 def named(word: str) -> Rival:
@@ -191,8 +162,11 @@ def install_peers() -> None:
 
 
 TAMIAS = Rival("tamias", tamias, tamias_export)
-RIVALS = {
-    "scrapy": Rival("scrapy", scrapy, written_files),
-    "rdf-dereference": Rival("rdf-dereference", dereference, written_files),
-    "comunica": Rival("comunica", comunica, written_files),
+_DEREFERENCE = "our loop, 64 at once; every IRI followed; statements written out"
+_COMUNICA = "all links followed, its limit of 1000 lifted; statements written out"
+_PREPARED: dict[str, Callable[[CrawlTask], Contender | Skipped]] = {
+    "scrapy": scrapy,
+    "rdf-dereference": partial(node_script, "rdf-dereference", MODULES[1], "dereference.mjs", _DEREFERENCE),
+    "comunica": partial(node_script, "comunica", MODULES[0], "traverse.mjs", _COMUNICA),
 }
+RIVALS = {name: Rival(name, prepare, written_files) for name, prepare in _PREPARED.items()}

@@ -120,7 +120,7 @@ class Server(msgspec.Struct, frozen=True):
     """Where a server listens, and what its processes have in their command lines."""
 
     address: str
-    mark: str | None = None
+    mark: str
 
     def cpu_seconds(self) -> float:
         """Processor time of all its processes so far."""
@@ -132,8 +132,6 @@ class Server(msgspec.Struct, frozen=True):
         return sum(pss(pid) for pid in self._pids())
 
     def _pids(self) -> set[int]:
-        if self.mark is None:
-            return set()
         roots = {each.pid for each in processes() if self.mark.encode() in command_line(each.pid)}
         return roots | {each.pid for root in roots for each in members(root)}
 
@@ -220,26 +218,21 @@ class Run(msgspec.Struct, frozen=True):
 def run(
     urls: int,
     queues: tuple[int, ...],
-    target: str | None,
     jar: Path | None,
     options: tuple[str, ...],
     out: Callable[[str], None],
 ) -> dict[str, object]:
-    """The whole benchmark; `target` is the address of another server, which must be empty, and asked once.
-
-    `jar` is the service of the Java reference, `options` are those of our service.
-    """
+    """The whole benchmark; `jar` is the service of the Java reference, `options` are those of our service."""
     out(f"{urls} URLs of 73 bytes, a lean client on this machine; us: processor time for each URL")
-    runs = [measure(urls, number, target, jar, options, out) for number in (queues[:1] if target else queues)]
+    runs = [measure(urls, number, jar, options, out) for number in queues]
     durable = "--no-sync" not in options
-    targets = [] if target else [each for one in runs for each in _targets(one, durable)]
+    targets = [each for one in runs for each in _targets(one, durable)]
     return {"runs": runs, **report_targets(targets, out)}
 
 
 def measure(
     urls: int,
     queues: int,
-    target: str | None,
     jar: Path | None,
     options: tuple[str, ...],
     out: Callable[[str], object],
@@ -247,7 +240,7 @@ def measure(
     """All phases at one number of queues."""
     out(f"{queues} queues")
     with ExitStack() as stack:
-        servers = {"tamias": stack.enter_context(ours(*options)) if target is None else Server(target)}
+        servers = {"tamias": stack.enter_context(ours(*options))}
         if jar is not None:
             servers["reference"] = stack.enter_context(reference(jar))
         clients = {name: Phases(server.address, urls, queues) for name, server in servers.items()}

@@ -98,12 +98,12 @@ class LeanClient:
         self._answer: list[bytes] = []
         settings = struct.pack(">HI", _INITIAL_WINDOW, _LARGEST_WINDOW)
         grown = struct.pack(">I", _LARGEST_WINDOW - 65_535)
-        self._write(_PREFACE + _frame(_SETTINGS, 0, 0, settings) + _frame(_WINDOW, 0, 0, grown))
+        self._socket.sendall(_PREFACE + _frame(_SETTINGS, 0, 0, settings) + _frame(_WINDOW, 0, 0, grown))
 
     def ask(self, path: str, request: bytes) -> list[bytes]:
         """All answers to one message."""
         self._begin(path)
-        self._write(_frame(_DATA, _END_STREAM, self._stream, prefixed(request)))
+        self._socket.sendall(_frame(_DATA, _END_STREAM, self._stream, prefixed(request)))
         while not self._over:
             self._read()
         return split(b"".join(self._answer))[0]
@@ -117,7 +117,11 @@ class LeanClient:
         ended = False
         while not self._over:
             while waiting and sent - answered < in_flight and self._fits(len(waiting[0]) + 5):
-                self._send(prefixed(waiting.popleft()))
+                data = prefixed(waiting.popleft())
+                self._window -= len(data)
+                self._stream_window -= len(data)
+                for start in range(0, len(data), _FRAME):
+                    self._out += _frame(_DATA, 0, self._stream, data[start : start + _FRAME])
                 sent += 1
             if not waiting and not ended:
                 self._out += _frame(_DATA, _END_STREAM, self._stream, b"")
@@ -140,16 +144,10 @@ class LeanClient:
             (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", self._authority),
             ("content-type", "application/grpc"), ("te", "trailers"),
         ]  # fmt: skip
-        self._write(_frame(_HEADERS, _END_HEADERS, self._stream, self._encoder.encode(headers)))
+        self._socket.sendall(_frame(_HEADERS, _END_HEADERS, self._stream, self._encoder.encode(headers)))
 
     def _fits(self, length: int) -> bool:
         return length <= self._window and length <= self._stream_window and len(self._out) < 1 << 18
-
-    def _send(self, data: bytes) -> None:
-        self._window -= len(data)
-        self._stream_window -= len(data)
-        for start in range(0, len(data), _FRAME):
-            self._out += _frame(_DATA, 0, self._stream, data[start : start + _FRAME])
 
     def _exchange(self) -> None:
         readable, writable, _ = select.select([self._socket], [self._socket] if self._out else [], [], 120)
@@ -163,9 +161,6 @@ class LeanClient:
                 self._socket.settimeout(120)
         if readable:
             self._read()
-
-    def _write(self, data: bytes) -> None:
-        self._socket.sendall(data)
 
     def _read(self) -> None:
         data = self._socket.recv(1 << 18)

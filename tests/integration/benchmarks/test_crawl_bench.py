@@ -255,7 +255,7 @@ def test_a_crawler_that_fails_is_told_with_its_last_words(tmp_path):
     failing = [sys.executable, "-c", "raise SystemExit('no more acorns')"]
     said = []
     run(60, 5, 40, peers=(), data=tmp_path, out=said.append, tamias_command=failing)
-    assert "tamias: ENDED WITH CODE 1: no more acorns" in said
+    assert "tamias: ended with code 1: no more acorns" in said
 
 
 @needs_nginx
@@ -277,7 +277,7 @@ def test_scrapy_fetches_the_whole_site(walker, tmp_path):
 def test_a_peer_that_is_absent_is_skipped_with_a_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda *_args, **_options: None)
     assert peers.wget("http://127.1.0.1/", tmp_path) == peers.Skipped(
-        "wget -r", "wget is not installed (Debian: apt-get install wget)"
+        "wget -r", "it is not installed (Debian: apt-get install wget)"
     )
 
 

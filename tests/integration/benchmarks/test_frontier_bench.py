@@ -136,7 +136,7 @@ def test_the_ground_is_gone_and_its_server_too(tmp_path):
 @pytest.mark.nightly
 def test_the_service_is_measured_phase_by_phase():
     lines = []
-    report = service.run(2000, (200,), None, None, ("--no-sync", "DEFAULT"), lines.append)
+    report = service.run(2000, (200,), None, ("--no-sync", "DEFAULT"), lines.append)
     (run,) = report["runs"]
     urls = {phase.name: phase.urls for phase in run.phases["tamias"]}
     assert urls.pop("get 100x10") + urls.pop("drain") == 3000
