@@ -178,7 +178,8 @@ def simulate(pages: PublishedPages, contestant: Contestant, most_a_day: float | 
         if most_a_day is None:
             chosen = np.flatnonzero(due <= now_ms)
         else:
-            chosen = _most_overdue(due, min(number, int((tick + 1) * most_a_day / TICKS_A_DAY - done)))
+            most = min(number, int((tick + 1) * most_a_day / TICKS_A_DAY - done))
+            chosen = np.argpartition(due, most - 1)[:most] if most else np.empty(0, dtype=np.int64)
         done += len(chosen)
         for page in chosen.tolist():
             due[page] = contestant.visited(page, now_ms, bool(stale[page]))
@@ -188,10 +189,6 @@ def simulate(pages: PublishedPages, contestant: Contestant, most_a_day: float | 
     measured_ticks = (ticks - first) * number
     changes = int(pages.changes[first:].sum())
     return FreshnessScore(fresh / measured_ticks, caught / changes, visits / measured_ticks * TICKS_A_DAY)
-
-
-def _most_overdue(due: np.ndarray, number: int) -> np.ndarray:
-    return np.argpartition(due, number - 1)[:number] if number else np.empty(0, dtype=np.int64)
 
 
 Out = Callable[[str], None]

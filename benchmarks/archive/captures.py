@@ -111,11 +111,16 @@ def run(resources: int = 20_000, hosts: int = 50, out: Out = print) -> dict[str,
     return {"rounds": msgspec.to_builtins(rounds), "ok": ok}
 
 
-def sizes_by_part(data: Path, session: Session) -> dict[str, int]:
-    """Bytes on disk of an archive."""
+def tell_sizes(data: Path, session: Session, versions: int, out: Out) -> dict[str, int]:
+    """Bytes on disk of an archive by part, told in all and for each version."""
     row = session.fetch_one(b"SELECT pg_database_size(current_database())")
     sizes = {"database": int(row[0]) if row else 0}
-    return sizes | {part: size_on_disk(data / part) for part in ("blobs", "catalogue", "rdf")}
+    sizes |= {part: size_on_disk(data / part) for part in ("blobs", "catalogue", "rdf")}
+    parts = ", ".join(
+        f"{part} {size / 1e6:.1f} MB ({size / versions:,.0f} a version)" for part, size in sizes.items()
+    )
+    out(f"on disk, {versions:,} versions: {parts}")
+    return sizes
 
 
 def size_on_disk(place: Path) -> int:
@@ -127,14 +132,6 @@ def size_on_disk(place: Path) -> int:
                 stat = os.stat(os.path.join(folder, name))
                 found[stat.st_ino] = stat.st_blocks * 512
     return sum(found.values())
-
-
-def tell_sizes(sizes: Mapping[str, int], versions: int, out: Out) -> None:
-    """In all, and for each version."""
-    parts = ", ".join(
-        f"{part} {size / 1e6:.1f} MB ({size / versions:,.0f} a version)" for part, size in sizes.items()
-    )
-    out(f"on disk, {versions:,} versions: {parts}")
 
 
 def _measured(
@@ -166,7 +163,7 @@ def _measured(
                 cost = CaptureCost(version=version + 1, captures=resources, seconds=seconds, cpu_ms=cpu)
                 _tell(cost, out)
                 rounds.append(cost)
-            tell_sizes(sizes_by_part(data, session), VERSIONS * resources, out)
+            tell_sizes(data, session, VERSIONS * resources, out)
     return rounds
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from pyoxigraph import Store
 
-from benchmarks.archive.captures import size_on_disk, sizes_by_part, tell_sizes
+from benchmarks.archive.captures import size_on_disk, tell_sizes
 from benchmarks.serve.fill import Filled, fill
 from tamias.archive.versions.resources import add_versions
 from tamias.database.connect import Database, Session
@@ -93,8 +93,7 @@ class _Bench:
             os.kill(catalogue.local.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
         with closing(self._database.session()) as session:
-            self._report["sizes"] = sizes_by_part(self._data, session)
-        tell_sizes(self._report["sizes"], self._filled.versions, self._out)
+            self._report["sizes"] = tell_sizes(self._data, session, self._filled.versions, self._out)
         return self._report
 
     def _measure_lag(self, catalogue: Catalogue, rate: float, seconds: float) -> None:
@@ -210,9 +209,8 @@ class _Captures:
 
     def _commit(self, session: Session, count: int, bodies: list[str]) -> None:
         now = session.now()
-        names = [
-            self._filled.id(number) for number in self._random.sample(range(self._filled.datasets), count)
-        ]
+        numbers = self._random.sample(range(self._filled.datasets), count)
+        names = [self._filled.id(number) for number in numbers]
         new = [_version(name, self._random.choice(bodies), now) for name in names]
         session.transact(lambda cursor: add_versions(cursor, new))
         row = session.fetch_one(b"SELECT versions FROM resource WHERE resource = %s", [names[0]])  # type: ignore[arg-type]

@@ -95,12 +95,8 @@ def run(
     states = list(graph_versions(versions, triples))
     bodies = ["".join(f"{line}\n" for line in state).encode() for state in states]
     out(f"{versions} versions, {sum(map(len, bodies)):,} bytes of N-Triples")
-    loaded = _timed(
-        lambda: _load(data, ((DOCUMENT, _day(n), N_TRIPLES, body) for n, body in enumerate(bodies)))
-    )
-    before = _sizes(data)
-    repacked = _timed(lambda: _tamias(data, "repack", "--after", "0"))
-    after = _sizes(data)
+    captures = ((DOCUMENT, _day(n), N_TRIPLES, body) for n, body in enumerate(bodies))
+    loaded, repacked, before, after = _load_and_repack(data, captures)
     out(f"bytes in blobs/ and rdf/: {before[0]:,} + {before[1]:,}; repacked {after[0]:,} + {after[1]:,}")
     out(f"imported in {loaded:.1f} s, repacked in {repacked:.1f} s")
     chance = Random(2)
@@ -142,12 +138,6 @@ def _in_time(name: str, seconds: Sequence[float]) -> BenchmarkTarget:
     return BenchmarkTarget(f"{name}: p50 at most 20 ms, p99 at most 200", _percentiles(seconds), is_met)
 
 
-def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
 def _run(what: str, command: Sequence[str]) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_SECONDS)
     if done.returncode:
@@ -158,8 +148,11 @@ def _tamias(data: Path, *words: str) -> None:
     _run(f"tamias {words[0]}", [sys.executable, "-m", "tamias", *words, "--data", str(data)])
 
 
-def _load(data: Path, captures: Iterable[tuple[str, int, str, bytes]]) -> None:
-    """Import captures: URL, time, media type and body of each."""
+def _load_and_repack(
+    data: Path, captures: Iterable[tuple[str, int, str, bytes]]
+) -> tuple[float, float, tuple[int, int], tuple[int, int]]:
+    """Import captures (URL, time, media type and body of each); seconds of both and sizes after each."""
+    started = time.perf_counter()
     warc = data.parent / "history.warc"
     with warc.open("wb") as file:
         writer = WARCWriter(file, gzip=False)
@@ -171,15 +164,16 @@ def _load(data: Path, captures: Iterable[tuple[str, int, str, bytes]]) -> None:
             ))  # fmt: skip
     _tamias(data, "import", str(warc), "--archive")
     warc.unlink()
+    loaded, before = time.perf_counter() - started, _sizes(data)
+    started = time.perf_counter()
+    _tamias(data, "repack", "--after", "0")
+    return loaded, time.perf_counter() - started, before, _sizes(data)
 
 
 def run_real(place: Path, data: Path, out: Out = print) -> dict[str, Any]:
     """Measure what real histories take: archived bodies, and their statements beside them."""
     data.mkdir()
-    _load(data, _real_captures(place))
-    before = _sizes(data)
-    repacked = _timed(lambda: _tamias(data, "repack", "--after", "0"))
-    after = _sizes(data)
+    _, repacked, before, after = _load_and_repack(data, _real_captures(place))
     out(f"real histories, bytes in blobs/ and rdf/: {before[0]:,} + {before[1]:,}; "
         f"repacked in {repacked:.1f} s {after[0]:,} + {after[1]:,}")  # fmt: skip
     ratio = sum(after) / after[0]
@@ -276,13 +270,12 @@ def _oxigraph(folder: Path, states: Sequence[list[str]], wanted: Sequence[Lookup
     store = ox.Store(str(folder))
     graphs = [ox.NamedNode(f"urn:version:{number}") for number in range(len(states))]
 
-    def load() -> None:
-        for graph, state in zip(graphs, states, strict=True):
-            store.bulk_load("\n".join(state).encode(), ox.RdfFormat.N_TRIPLES, to_graph=graph)
-        store.optimize()
-        store.flush()
-
-    seconds = _timed(load)
+    started = time.perf_counter()
+    for graph, state in zip(graphs, states, strict=True):
+        store.bulk_load("\n".join(state).encode(), ox.RdfFormat.N_TRIPLES, to_graph=graph)
+    store.optimize()
+    store.flush()
+    seconds = time.perf_counter() - started
     found = Measured("graphs in Oxigraph", _size(folder), seconds)
 
     def look(terms: Any, graph: ox.NamedNode | None) -> list[ox.Quad]:

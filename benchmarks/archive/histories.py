@@ -20,6 +20,7 @@ import msgspec
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets, skipped_program
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
+from tamias.archive.blobs.frames import compress_best
 from tamias.content.zstd import zstd
 from tamias.database.connect import Database, Session
 from tamias.features.repack.recode import recode_versions
@@ -135,12 +136,10 @@ class HistoryFigures(msgspec.Struct, kw_only=True):
 
 def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
     """Measures the histories of a folder or a tar file, or made ones; `ok` if targets are met."""
-    missing = skipped_program("git", "git")
-    if missing:
+    if missing := skipped_program("git", "git"):
         raise SystemExit(f"git: {missing.reason}")
-    absent = [
-        each for each in (skipped_program("borg", "borgbackup"), skipped_program("restic", "restic")) if each
-    ]
+    wanted = (skipped_program("borg", "borgbackup"), skipped_program("restic", "restic"))
+    absent = [each for each in wanted if each]
     backups = {name: run for name, run in _BACKUPS.items() if name not in {each.name for each in absent}}
     with TemporaryDirectory(prefix="tamias-bench-") as name:
         folder = Path(name)
@@ -186,7 +185,8 @@ def _measured(
     for backup, commands in backups.items():
         row.others[backup] = _backed_up(commands, folder / backup, files)
         shutil.rmtree(folder / backup)
-    row.others["zstd -19 --long over all"] = _solid(files)
+    # All versions in one frame: nothing can be read without all before it.
+    row.others["zstd -19 --long over all"] = len(compress_best(b"".join(each.read_bytes() for each in files)))
     shutil.rmtree(folder / "blobs")
     shutil.rmtree(folder / "git")
     out(_row(row))
@@ -307,13 +307,6 @@ def _backed_up(commands: Backup, folder: Path, files: Sequence[Path]) -> int:
     for command in commands(str(store), list(map(str, files))):
         subprocess.run(command, check=True, env=words, timeout=_SECONDS, capture_output=True)
     return sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
-
-
-def _solid(files: Sequence[Path]) -> int:
-    """All versions in one frame: nothing can be read without all before it."""
-    from tamias.archive.blobs.frames import compress_best
-
-    return len(compress_best(b"".join(path.read_bytes() for path in files)))
 
 
 def _targets(rows: Sequence[HistoryFigures], out: Out) -> list[BenchmarkTarget]:

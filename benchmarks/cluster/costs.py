@@ -70,14 +70,7 @@ def run(pages: int, hosts: int, out: Callable[[str], None] = print) -> dict[str,
 
 
 def _crawl(
-    name: str,
-    url: str,
-    buckets: int,
-    servers: Sequence[Any],
-    site: StaticSite,
-    folder: Path,
-    *,
-    spread: bool,
+    name: str, url: str, buckets: int, servers: Sequence[Any], site: StaticSite, folder: Path, *, spread: bool
 ) -> CitusRow:
     own = folder / name.replace(",", "").replace(" ", "-")
     environment = {

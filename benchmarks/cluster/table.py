@@ -89,10 +89,6 @@ def _restart_service(trial: Trial, _: LoopbackSites) -> None:
             time.sleep(_BETWEEN_SECONDS)
 
 
-def _cut_link(trial: Trial, _: LoopbackSites) -> None:
-    trial.cut_link()
-
-
 FAULTS = (
     ClusterFault("worker-killed", f"all workers killed, {_KILLS} times", _kill_workers),
     ClusterFault("node-killed", "a node killed, and started again later", _kill_node),
@@ -100,7 +96,9 @@ FAULTS = (
     ClusterFault("shard-moved", "two shards moved to the other node", _move_shards),
     ClusterFault("node-added", "a second node added, and its share moved there", _add_node, nodes=1),
     ClusterFault("store-away", "MinIO killed, and started again later", _kill_node, in_store=True),
-    ClusterFault("link-cut", "nothing passes between workers and service", _cut_link, (True,)),
+    ClusterFault(
+        "link-cut", "nothing passes between workers and service", lambda trial, _: trial.cut_link(), (True,)
+    ),
     ClusterFault("service-killed", "the service killed and started again, twice", _restart_service, (True,)),
 )
 

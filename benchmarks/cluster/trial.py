@@ -1,7 +1,6 @@
 """One crawl on a Citus cluster while something breaks; complete, each page once, polite?"""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -33,7 +32,6 @@ LEASE, DELAY = 15.0, 0.3
 LEAST_PAGES = 20
 PATIENCE = 400.0
 STORE = "s3://tamias/archive"
-_ADDRESS = re.compile(r'"address": ?"([^"]+)"')
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -78,6 +76,7 @@ class Trial:
         self.tree = PageTree(size.pages)
         self.crawl: subprocess.Popen[bytes] | None = None
         self.service: subprocess.Popen[bytes] | None = None
+        self._services = 0
         self.link: Proxy | None = None
         self.do: Callable[[Any], Any] | None = None
         """Runs what concerns the link."""
@@ -120,18 +119,23 @@ class Trial:
         self.link.port = through
         do(self.link.open())
         self.do = do
-        address = _ADDRESS.findall(self.machine.said())[-1].rpartition(":")[0]
-        words = ["--frontier", f"{address}:{through}", "--workers", "2", "--allow-private"]
+        words = [
+            "--frontier",
+            f"{self.address.rpartition(':')[0]}:{through}",
+            "--workers",
+            "2",
+            "--allow-private",
+        ]
         scratch = str(self.machine.folder / "scratch")
         self.crawl = self.machine.start("worker", *words, "--scratch", scratch)
 
     def start_service(self, port: int) -> None:
         """`tamias frontier`, at a port."""
-        told = len(_ADDRESS.findall(self.machine.said()))
         self._port = port
         words = ("--host", "127.0.0.1", "--port", str(port), "--json")
         self.service = self.machine.start("frontier", *words)
-        wait_until(lambda: len(_ADDRESS.findall(self.machine.said())) > told, PATIENCE, "the service was up")
+        self._services += 1
+        self.address = self.machine.service_address(self._services - 1)
 
     def restart_service(self) -> None:
         """Kills it, and starts another at the same port."""

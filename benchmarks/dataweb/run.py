@@ -56,7 +56,12 @@ def run(
     found, targets = [], []
     with tempfile.TemporaryDirectory(prefix="tamias-orca-", ignore_cleanup_errors=True) as work:
         for name in experiments:
-            wish = _wish(name, size)
+            wish = msgspec.structs.replace(
+                USUAL[name],
+                nodes=size.nodes or USUAL[name].nodes,
+                triples=size.triples or USUAL[name].triples,
+                seed=ORCA_SEED if size.seed is None else size.seed,
+            )
             web = build_web(make_plan(wish), free_ports(1)[0], pages)
             said = f"{wish.nodes} nodes, {web.resources} resources, {web.triples} triples"
             out(f"experiment {name}: {said}, {len(web.seeds)} seeds, seed {wish.seed}")
@@ -64,15 +69,9 @@ def run(
             for line in (*table([COLUMNS, *map(_cells, outcomes)]), *_remarks(outcomes, skipped)):
                 out(f"  {line}")
             targets += list(_targets(name, outcomes))
-            found.append(
-                {
-                    "name": name,
-                    "resources": web.resources,
-                    "triples": web.triples,
-                    "outcomes": list(map(_plain, outcomes)),
-                    "skipped": msgspec.to_builtins(skipped),
-                }
-            )
+            size_of_web = {"name": name, "resources": web.resources, "triples": web.triples}
+            plain = {"outcomes": list(map(_plain, outcomes)), "skipped": msgspec.to_builtins(skipped)}
+            found.append(size_of_web | plain)
     return {"experiments": found, **report_targets(targets, out), "ok": True}
 
 
@@ -92,17 +91,6 @@ def compare(
         else:
             outcomes.append(found)
     return outcomes, skipped
-
-
-def _wish(name: str, size: DataWebSize) -> WebOptions:
-    """The web of an experiment; what is not given is as in the published runs."""
-    usual = USUAL[name]
-    return msgspec.structs.replace(
-        usual,
-        nodes=size.nodes or usual.nodes,
-        triples=size.triples or usual.triples,
-        seed=ORCA_SEED if size.seed is None else size.seed,
-    )
 
 
 def _cells(outcome: TrialOutcome) -> tuple[str, ...]:

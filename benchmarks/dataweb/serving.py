@@ -182,21 +182,17 @@ def serving(site_at: SiteAt, port: int, folder: Path, processes: int = PROCESSES
         each.close()
     servers.pids = [process.pid for process in running if process.pid]
     try:
-        _await(servers)
+        deadline = time.monotonic() + START_SECONDS
+        while not all(log.exists() for log in servers.logs):
+            if time.monotonic() > deadline:
+                raise TamiasError(f"the servers of the benchmark did not start within {START_SECONDS:.0f} s")
+            time.sleep(0.01)
         yield servers
     finally:
         for process in running:
             process.terminate()
         for process in running:
             process.join(START_SECONDS)
-
-
-def _await(servers: Servers) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not all(log.exists() for log in servers.logs):
-        if time.monotonic() > deadline:
-            raise TamiasError(f"the servers of the benchmark did not start within {START_SECONDS:.0f} s")
-        time.sleep(0.01)
 
 
 def _work(listening: socket.socket, site_at: SiteAt, file: Path) -> None:

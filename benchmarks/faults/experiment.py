@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 Experiment = Callable[[ExperimentSetup], Result]
 
 
-class FaultExperiment(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, frozen=True):
     """One row of the table."""
 
     number: str
@@ -67,6 +67,11 @@ class FaultExperiment(msgspec.Struct, frozen=True, kw_only=True):
     """What is done."""
     promise: str
     """The figure that is promised."""
+
+
+class FaultExperiment(Fault, frozen=True):
+    """A fault, and what makes it."""
+
     run: Experiment
 
 

@@ -75,6 +75,8 @@ USUAL = {
 _WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker|^tamias-worker")
 _END_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
+_ADDRESS = re.compile(r'"address": ?"([^"]+)"')
+_UP_SECONDS = 120.0
 
 
 class Machine:
@@ -134,6 +136,11 @@ class Machine:
         running = self.running()
         # The number in the note may be another's by now.
         return running is not None and works_in(running.server_pid, self.data) and kill(running.server_pid)
+
+    def service_address(self, earlier: int = 0) -> str:
+        """The address that `tamias frontier` told last, when more than so many have been told."""
+        wait_until(lambda: len(_ADDRESS.findall(self.said())) > earlier, _UP_SECONDS, "the service was up")
+        return str(_ADDRESS.findall(self.said())[-1])
 
     def tail(self) -> str:
         """The last words of the programs."""
@@ -200,11 +207,6 @@ class Disk:
     def free(self) -> None:
         """As it was before."""
         self._ballast.unlink(missing_ok=True)
-
-
-def disk_refusal() -> str | None:
-    """Why no disk can be had here."""
-    return None if os.geteuid() == 0 else "a disk of its own takes root"
 
 
 @contextmanager

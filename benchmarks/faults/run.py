@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.faults.experiment import Experiment, ExperimentSetup, FaultExperiment, Result
+from benchmarks.faults.experiment import ExperimentSetup, Fault, FaultExperiment, Result
 from benchmarks.faults.experiments import deaths, disk, network
 from benchmarks.faults.experiments.by_tests import by_tests
 from benchmarks.faults.experiments.network import judged
@@ -51,13 +51,9 @@ _HOW = """## How the faults are made
 """
 
 
-class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the scorecard."""
+class ScorecardRow(Fault, frozen=True):
+    """A fault, and what came of it."""
 
-    number: str
-    name: str
-    fault: str
-    promise: str
     result: Result
 
 
@@ -67,7 +63,8 @@ def page(rows: Sequence[ScorecardRow], share: float, hostile: Path | None = None
     parts = [_HEAD, f"## Faults\n\nMeasured {machine()}, {size}.\n", _faults(rows)]
     if hostile is not None:
         report = msgspec.json.decode(hostile.read_bytes())
-        parts += [f"## Hostile servers\n\n{_sentence(judged(report).figure)}\n", _attacks(report)]
+        figure = judged(report).figure
+        parts += [f"## Hostile servers\n\n{figure[:1].upper()}{figure[1:]}.\n", _attacks(report)]
     else:
         parts.append("## Hostile servers\n\nSee [hostile-web.md](../hostile-web.md).\n")
     return "\n".join([*parts, _HOW])
@@ -104,16 +101,9 @@ def _line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 FULL, USUAL, QUICK = 1.0, 0.3, 0.08
 Out = Callable[[str], None]
-
-
-def _row(number: str, name: str, fault: str, promise: str, run: Experiment) -> FaultExperiment:
-    return FaultExperiment(number=number, name=name, fault=fault, promise=promise, run=run)
+_row = FaultExperiment
 
 
 EXPERIMENTS = (
@@ -214,6 +204,4 @@ def _tried(each: FaultExperiment, share: float, seed: int, hostile: Path | None,
         wait_for_end(setup.folder)
     result = msgspec.structs.replace(result, seconds=time.monotonic() - begun)
     out(f"{result.word:8}{each.number:4} {each.name:16} {result.figure} ({result.seconds:.0f} s)")
-    return ScorecardRow(
-        number=each.number, name=each.name, fault=each.fault, promise=each.promise, result=result
-    )
+    return ScorecardRow(each.number, each.name, each.fault, each.promise, result)

@@ -23,21 +23,13 @@ def free_ports(count: int) -> list[int]:
     for port in (*PORTS[first:], *PORTS[:first]):
         if len(found) == count:
             break
-        if _is_free(port):
+        with suppress(OSError), socket.socket() as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(("", port))
             found.append(port)
     if len(found) < count:
         raise TamiasError(f"of the ports {PORTS.start} to {PORTS.stop - 1} fewer than {count} are free")
     return found
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind(("", port))
-        except OSError:
-            return False
-    return True
 
 
 END_SECONDS = 60.0

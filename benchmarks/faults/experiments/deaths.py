@@ -261,19 +261,6 @@ ANSWER_SECONDS = 0.4
 ELDER, YOUNGER = "https://elder.test/", "https://younger.test/"
 
 
-class LeaseTimes(msgspec.Struct, frozen=True):
-    """How long a lease is and how long the worker is away."""
-
-    lease: float
-    away: float
-
-    @classmethod
-    def of(cls, setup: ExperimentSetup) -> "LeaseTimes":
-        """20 and 60 seconds, or less where less is asked for."""
-        share = max(0.2, min(1.0, setup.share))
-        return cls(LEASE * share, AWAY * share)
-
-
 Start = Callable[[Machine, list[str]], subprocess.Popen[bytes]]
 Away = Callable[[Machine, subprocess.Popen[bytes]], AbstractContextManager[None]]
 """Strikes the elder crawl's worker for as long as the block lasts."""
@@ -288,8 +275,9 @@ def words(contact: str, *more: str) -> tuple[str, ...]:
 
 def taken_over(setup: ExperimentSetup, start: Start, away: Away, settings: dict[str, str]) -> Result:
     """The elder works alone, the younger joins, the elder is struck and comes back."""
-    times, pages = LeaseTimes.of(setup), PageTree(EACH, pause=ANSWER_SECONDS)
-    settings = {"FRONTIER__LEASE": str(times.lease), **settings}
+    share, pages = max(0.2, min(1.0, setup.share)), PageTree(EACH, pause=ANSWER_SECONDS)
+    lease, gone = LEASE * share, AWAY * share
+    settings = {"FRONTIER__LEASE": str(lease), **settings}
     with serving(pages, HOSTS) as web, Machine(setup.folder, **settings) as machine:
         elder = start(machine, pages.first(web))
         wait_until(lambda: len(web.pages()) > HOSTS, PATIENCE, "the first worker was at work")
@@ -300,11 +288,11 @@ def taken_over(setup: ExperimentSetup, start: Start, away: Away, settings: dict[
             held = {host for host, visits in by_host(web.pages()).items() if ELDER in visits[-1].agent}
             wait_until(
                 lambda: held <= by_host(_by(web.pages(seen), YOUNGER)).keys(),
-                times.lease + PATIENCE,
+                lease + PATIENCE,
                 "the second worker had all hosts",
             )
             waited = time.monotonic() - struck
-            time.sleep(max(0.0, struck + times.away - time.monotonic()))
+            time.sleep(max(0.0, struck + gone - time.monotonic()))
         codes = [process.wait(240) for process in (younger, elder)]
         truth, found = pages.truth(web), evidence(machine.data)
         at_once = most_at_once(web.pages())
@@ -312,10 +300,10 @@ def taken_over(setup: ExperimentSetup, start: Start, away: Away, settings: dict[
     return Result(
         ok=lost == twice == 0
         and at_once == 1
-        and waited <= times.lease + SPARE_SECONDS
+        and waited <= lease + SPARE_SECONDS
         and codes[0] == 0
         and not found.damages,
-        figure=f"away {times.away:.0f} s with leases of {times.lease:.0f} s:"
+        figure=f"away {gone:.0f} s with leases of {lease:.0f} s:"
         f" {len(held)} hosts taken over after {waited:.1f} s,"
         f" {twice} stale results accepted, {lost} of {len(truth)} lost,"
         f" at most {at_once} request at once to a host",
@@ -358,11 +346,9 @@ def partition(setup: ExperimentSetup) -> Result:
 
 def frozen(setup: ExperimentSetup) -> Result:
     """SIGSTOP, and after 60 seconds SIGCONT; a second worker joins meanwhile."""
-    return taken_over(setup, _start, _frozen, {})
-
-
-def _start(machine: Machine, seeds: list[str]) -> subprocess.Popen[bytes]:
-    return machine.start("crawl", *words(ELDER), *seeds)
+    return taken_over(
+        setup, lambda machine, seeds: machine.start("crawl", *words(ELDER), *seeds), _frozen, {}
+    )
 
 
 @contextmanager
@@ -418,7 +404,6 @@ PAUSE = 0.1
 ROBOTS_TEXT = "User-agent: *\nCrawl-delay: 1\nDisallow: /2\n"
 """/2 and all that begins so."""
 F11_WORDS = ("--delay", "0.1", "--quiet", "--sink", "archive")
-_ADDRESS = re.compile(r'"address": ?"([^"]+)"')
 
 
 def politeness(setup: ExperimentSetup) -> Result:
@@ -432,7 +417,10 @@ def politeness(setup: ExperimentSetup) -> Result:
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(1, 10)]
         machine.start("crawl", *F11_WORDS, "--workers", str(NEAR), *seeds)
         wait_until(web.pages, PATIENCE, "the crawl began")
-        _start_far_workers(machine)
+        machine.start("frontier", "--port", "0", "--json")
+        address = machine.service_address()
+        scratch = ("--scratch", str(machine.folder / "scratch"))
+        machine.start("worker", "--frontier", address, "--workers", str(FAR), "--allow-private", *scratch)
         begun = time.monotonic()
         while time.monotonic() - begun < lasting:
             time.sleep(EVERY)
@@ -455,18 +443,6 @@ def politeness(setup: ExperimentSetup) -> Result:
         f" {early} before a second was over since the end of the one before"
         f" (least {min(between, default=0):.3f} s), at most {at_once} at once,"
         f" {forbidden} to forbidden paths, robots.txt at most {robots} times a host",
-    )
-
-
-def _start_far_workers(machine: Machine) -> None:
-    """Two, for a service on the same frontier."""
-    machine.start("frontier", "--port", "0", "--json")
-    wait_until(lambda: _ADDRESS.search(machine.said()), PATIENCE, "the service told its address")
-    found = _ADDRESS.search(machine.said())
-    assert found is not None
-    scratch = str(machine.folder / "scratch")
-    machine.start(
-        "worker", "--frontier", found[1], "--workers", str(FAR), "--allow-private", "--scratch", scratch
     )
 
 

@@ -1,5 +1,6 @@
 """Disks that are full, fail, lie or rot."""
 
+import os
 import shutil
 import signal
 import time
@@ -11,7 +12,7 @@ from random import Random
 
 from benchmarks.faults.experiment import ExperimentSetup, Result, evidence, versions
 from benchmarks.faults.inside import asking_for
-from benchmarks.faults.machine import Machine, PageTree, disk_refusal, kill, small_disk, wait_until
+from benchmarks.faults.machine import Machine, PageTree, kill, small_disk, wait_until
 from benchmarks.webs.server import WireRequest
 from benchmarks.webs.sites import NOTHING, SiteAnswer, serving
 from tamias.archive.blobs import BlobReader, LocalPacks
@@ -95,9 +96,8 @@ F5_WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive")
 
 def disk_full(setup: ExperimentSetup) -> Result:
     """An archive on 64 MiB: fetching stops, says why, and goes on when there is room."""
-    refusal = disk_refusal()
-    if refusal is not None:
-        return Result(figure=refusal)
+    if os.geteuid() != 0:
+        return Result(figure="a disk of its own takes root")
     pages = PageTree(setup.of(F5_EACH, 60))
     with (
         small_disk(setup.folder / "data" / "blobs", MEGABYTES) as disk,
@@ -213,7 +213,10 @@ def segment_cut(setup: ExperimentSetup) -> Result:
         code = machine.run("crawl", *F19_WORDS, *seeds)
         whole = _exported(machine, setup.folder / "whole")[1]
         for _ in range(times):
-            segment, sound = _cut(machine.data / "rdf", random)
+            segment = max((machine.data / "rdf").glob("*.nq.zst"), key=lambda path: path.stat().st_size)
+            sound = segment.read_bytes()
+            place = random.randrange(len(sound) - CUT)
+            segment.write_bytes(sound[:place] + sound[place + CUT :])
             ended, found = _exported(machine, setup.folder / "cut")
             missing = set(whole) - set(found)
             most = max(most, len(missing))
@@ -239,15 +242,6 @@ def _body(path: str) -> bytes:
 
 def _page(asked: WireRequest) -> SiteAnswer:
     return SiteAnswer(body=_body(asked.path)) if asked.path.removeprefix("/").isdigit() else NOTHING
-
-
-def _cut(folder: Path, random: Random) -> tuple[Path, bytes]:
-    """The file, and what it was before."""
-    segment = max(folder.glob("*.nq.zst"), key=lambda path: path.stat().st_size)
-    content = segment.read_bytes()
-    place = random.randrange(len(content) - CUT)
-    segment.write_bytes(content[:place] + content[place + CUT :])
-    return segment, content
 
 
 def _exported(machine: Machine, file: Path) -> tuple[int, dict[str, set[bytes]]]:

@@ -32,7 +32,7 @@ from benchmarks.frontier.experiment import held_twice
 from benchmarks.measuring.children import end
 from benchmarks.measuring.proc import command_line, processes
 from benchmarks.measuring.workspace import wait_for_end, works_in, workspace
-from tamias.database.connect import Cursor, Database
+from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
 from tamias.model.errors import TamiasError
@@ -111,18 +111,10 @@ class WorkerPool(threading.Thread):
     def _start(self, number: int) -> WorkerProcess:
         log, stderr = (self._data / f"{name}-{number:04d}" for name in ("events", "stderr"))
         options = WorkerOptions(
-            data=str(self._data),
-            log=str(log),
-            graph=self._graph,
-            pause=self._pause,
-            pool=os.getpid(),
+            data=str(self._data), log=str(log), graph=self._graph, pause=self._pause, pool=os.getpid()
         )
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.faults.kills.worker",
-            msgspec.json.encode(options).decode(),
-        ]
+        module = "benchmarks.faults.kills.worker"
+        command = [sys.executable, "-m", module, msgspec.json.encode(options).decode()]
         with stderr.open("wb") as said:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         return WorkerProcess(process, log, stderr)
@@ -210,7 +202,8 @@ class Killer:
 
     def _strike_backend(self) -> bool:
         server = self._pid("server_pid")
-        backends = [each.pid for each in processes() if each.parent == server and _serves_client(each.pid)]
+        below = [each.pid for each in processes() if each.parent == server]
+        backends = [pid for pid in below if command_line(pid).startswith(b"postgres: tamias")]
         return bool(backends) and self._strike_process(self._random.choice(backends))
 
     def _strike_process(self, pid: int | None) -> bool:
@@ -219,10 +212,6 @@ class Killer:
 
     def _pid(self, name: str) -> int | None:
         return getattr(database_processes(self._data), name, None)
-
-
-def _serves_client(pid: int) -> bool:
-    return command_line(pid).startswith(b"postgres: tamias")
 
 
 _ROWS = "SELECT url, status, due FROM url"
@@ -308,11 +297,6 @@ def judge(
     )
 
 
-def stored_rows(cursor: Cursor) -> list[tuple[Any, ...]]:
-    """All URLs as they stand."""
-    return cursor.execute(_ROWS).fetchall()
-
-
 _SECONDS_PER_KILL = 0.5
 _STALL_SECONDS = 180.0
 
@@ -358,7 +342,14 @@ def _crawl(folder: Path, graph: LinkGraph, strikes: list[Strike], workers: int, 
         finally:
             pool.stop()
         took = time.monotonic() - began
-        return judge(graph, pool, frontier, session.transact(stored_rows), took, killer.struck)
+        return judge(
+            graph,
+            pool,
+            frontier,
+            session.transact(lambda cursor: cursor.execute(_ROWS).fetchall()),
+            took,
+            killer.struck,
+        )
 
 
 def _keep_evidence(folder: Path) -> Path:
