@@ -30,7 +30,11 @@ Ways = Mapping[str, PortalListing | CatalogueFile]
 
 
 class Portal:
-    """Harvests a portal in the first way that gives a dataset."""
+    """Harvests a portal in the first way that gives a dataset, beginning with the one that the place names.
+
+    A way is left for the next if it ends badly before it brought a dataset; a portal that asked us to wait
+    is waited for.
+    """
 
     def __init__(self, kind: str, find: Find, ways: Ways) -> None:
         self.kinds = frozenset({kind})
@@ -46,9 +50,20 @@ class Portal:
                 return
             place = found
             yield opening(place)
-        bookmark = None if harvest.state else harvest.bookmark
-        async for step in _in_turn(place, self._ways, client, bookmark):
-            yield step
+        bookmark, names = None if harvest.state else harvest.bookmark, list(self._ways)
+        for name in names[names.index(place.stage) if place.stage in names else 0 :]:
+            place.stage = name
+            left: HarvestEnd | None = None
+            async for step in _steps(self._ways[name], place, client, bookmark):
+                if step.end and name != names[-1] and _leads_nowhere(step.end, place):
+                    left = step.end
+                else:
+                    yield _with_note(step, place)
+            if left is None:
+                return
+            place.note = "; ".join(filter(None, [place.note, _reason(left)]))
+            place.restart()
+            place.second = False
 
 
 def at_root(*inner: str, is_top: bool = False) -> Find:
@@ -60,44 +75,14 @@ def at_root(*inner: str, is_top: bool = False) -> Find:
     return find
 
 
-async def _in_turn(
-    place: Position,
-    ways: Ways,
-    client: PoliteClient,
-    bookmark: bytes | None,
-) -> AsyncIterator[HarvestStep]:
-    """Take the first way that gives a dataset, beginning with the one that the place names.
-
-    A way is left for the next if it ends badly before it brought a dataset; a portal that asked us to wait
-    is waited for.
-    """
-    names = list(ways)
-    for name in names[names.index(place.stage) if place.stage in names else 0 :]:
-        place.stage = name
-        left: HarvestEnd | None = None
-        async for step in _read(ways[name], place, client, bookmark):
-            if step.end and name != names[-1] and _leads_nowhere(step.end, place):
-                left = step.end
-            else:
-                yield _with_note(step, place)
-        if left is None:
-            return
-        place.note = "; ".join(filter(None, [place.note, _reason(left)]))
-        place.restart()
-        place.second = False
-
-
-async def _read(
+def _steps(
     way: PortalListing | CatalogueFile, place: Position, client: PoliteClient, bookmark: bytes | None
 ) -> AsyncIterator[HarvestStep]:
     if isinstance(way, CatalogueFile):
-        steps = _through(way, place, client, bookmark)
-    elif way.is_file:
-        steps = read_file_listing(way, place, client, bookmark)
-    else:
-        steps = read_listing(way, place, client)
-    async for step in steps:
-        yield step
+        return _through(way, place, client, bookmark)
+    if way.is_file:
+        return read_file_listing(way, place, client, bookmark)
+    return read_listing(way, place, client)
 
 
 async def _through(
@@ -135,8 +120,7 @@ def _with_note(step: HarvestStep, place: Position) -> HarvestStep:
     """Return the step; its end says which ways were tried before."""
     if step.end is None:
         return step
-    reason = _reason(step.end) if step.end.outcome is Outcome.REFUSED else step.end.reason
-    said = f"{reason} (before that: {place.note})" if place.note else reason
+    said = _reason(step.end) + (f" (before that: {place.note})" if place.note else "")
     return msgspec.structs.replace(step, end=msgspec.structs.replace(step.end, reason=said[:4000]))
 
 
