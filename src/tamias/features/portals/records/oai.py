@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lxml import etree
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
@@ -82,37 +82,56 @@ def from_dublin_core(
     said = _Words(metadata)
     if not any_kind and _is_no_data(said.all("type")):
         return None
-    title, identifiers = said.element("title"), said.all("identifier")
+    identifiers = said.all("identifier")
     pages = list(filter(None, map(_address, identifiers)))
     files = [
         url for url in filter(is_web, (*pages, *said.all("relation", "source"))) if _DATA_FILE.search(url)
     ]
     rights = said.all("license", "rights", "accessRights")
-    return Dataset(
-        iri=_name(pages, header, catalogue),
-        record=header.identifier,
-        title=_title(title, identifiers),
-        title_language=_language(title),
+    return _dataset(
+        said, header, catalogue, identifiers, pages,
         description="\n\n".join(said.all("description", "abstract")) or None,
-        identifiers=identifiers,
-        keywords=said.all("subject"),
         landing_page=next((page for page in pages if page not in files), None),
         licence=next(filter(is_web, rights), None),
         rights=next((word for word in rights if not sound_iri(word)), None),
         access_rights=_access(rights),
-        publisher=_named(said.all("publisher")),
         creator=_named(said.all("creator")),
         issued=min(
             (date for date in said.all("issued", "date", "available") if date[:4].isdigit()), default=None
         ),
         modified=next(iter(said.all("modified")), None),
-        record_modified=header.datestamp,
-        language=said.all("language"),
         spatial=said.all("spatial", "coverage"),
         temporal=tuple(map(_period, said.all("temporal"))),
         distributions=tuple(_file(url, said.all("format") if len(files) == 1 else ()) for url in files),
         agents=tuple(_roles(said)),
         more=(*_translations(metadata), *(DcatProperty("dct:type", kind) for kind in said.all("type"))),
+    )  # fmt: skip
+
+
+def _dataset(
+    said: "_Words",
+    header: OaiHeader,
+    catalogue: str,
+    identifiers: tuple[str, ...],
+    pages: list[str],
+    **more: Any,
+) -> Dataset:
+    """Return a dataset of what Dublin Core and DataCite say in the same words, and of `more`."""
+    title = said.element("title")
+    name = content(title) or next(iter(identifiers), None)
+    if name is None:
+        raise ValueError("it has neither title nor identifier")
+    return Dataset(
+        iri=_name(pages, header, catalogue),
+        record=header.identifier,
+        title=name,
+        title_language=None if title is None else title.get(_XML_LANGUAGE),
+        identifiers=identifiers,
+        keywords=said.all("subject"),
+        publisher=_named(said.all("publisher")),
+        record_modified=header.datestamp,
+        language=said.all("language"),
+        **more,
     )
 
 
@@ -137,30 +156,21 @@ def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Data
     kind = inner(resource, "resourceType")
     if kind is not None and _is_no_data((kind.get("resourceTypeGeneral") or content(kind) or "",)):
         return None
-    title = said.element("title")
     identifiers = (*said.all("identifier"), *said.all("alternateIdentifier"))
     pages = list(filter(None, map(_address, identifiers)))
     dates = {date.get("dateType"): content(date) for date in resource.iter("{*}date")}
     licences = [uri for each in resource.iter("{*}rights") if (uri := each.get("rightsURI"))]
-    return Dataset(
-        iri=_name(pages, header, catalogue),
-        record=header.identifier,
-        title=_title(title, identifiers),
-        title_language=_language(title),
+    return _dataset(
+        said, header, catalogue, identifiers, pages,
         description="\n\n".join(said.all("description")) or None,
-        identifiers=identifiers,
-        keywords=said.all("subject"),
         landing_page=pages[0] if pages else None,
         licence=next(filter(is_web, licences), None),
         rights=next(iter(said.all("rights")), None),
         access_rights=_access((*licences, *said.all("rights"))),
-        publisher=_named(said.all("publisher")),
         creator=_creator(inner(resource, "creator")),
         contact=_contact(resource),
         issued=dates.get("Issued") or dates.get("Available") or next(iter(said.all("publicationYear")), None),
         modified=dates.get("Updated"),
-        record_modified=header.datestamp,
-        language=said.all("language"),
         spatial=tuple(_places(resource)),
         temporal=tuple(_period(text) for name in ("Coverage", "Collected") if (text := dates.get(name))),
         version=next(iter(said.all("version")), None),
@@ -170,7 +180,7 @@ def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Data
             *(DcatProperty("adms:identifier", each) for each in said.all("alternateIdentifier")),
             *_related(resource),
         ),
-    )
+    )  # fmt: skip
 
 
 def _datacite_roles(resource: Element) -> Iterator[AgentRole]:
@@ -215,17 +225,6 @@ def _is_no_data(kinds: tuple[str, ...]) -> bool:
     """
     names = [kind.rpartition("/")[2] for kind in kinds]
     return any(map(_NO_DATA.search, names)) and not any(map(_DATA.search, names))
-
-
-def _title(title: Element | None, identifiers: tuple[str, ...]) -> str:
-    found = content(title) or next(iter(identifiers), None)
-    if found is None:
-        raise ValueError("it has neither title nor identifier")
-    return found
-
-
-def _language(element: Element | None) -> str | None:
-    return None if element is None else element.get(_XML_LANGUAGE)
 
 
 def _address(identifier: str) -> str | None:
