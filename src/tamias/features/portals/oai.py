@@ -341,12 +341,7 @@ class _OaiReading:
 def _changes_since(bookmark: bytes | None) -> _OaiState | None:
     """Return the beginning of a harvest of changes; None where everything is to be read."""
     known = read_bookmark(bookmark, _OaiBookmark)
-    if known is None:
-        return None
-    return _OaiState(
-        formats=known.formats, since=known.since, days_only=known.days_only, name=known.name,
-        email=known.email, harvests=known.harvests + 1, changes=True,
-    )  # fmt: skip
+    return shown(_OaiState, known, harvests=known.harvests + 1, changes=True) if known else None
 
 
 def _before(moment: str | None, *, days_only: bool) -> str | None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
-from tamias.features.dcat.datasets.mapping import RecordMapping, map_record
+from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import MOST_PAGE, count, failure, table, tables, text
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, RecordPage
 from tamias.features.portals.paging.position import Position
@@ -83,9 +83,9 @@ def _listing(name: str, mapping: RecordMapping, of_items: str, sorting: str) -> 
     address = partial(_address, of_items, sorting)
     return PortalListing(
         name=name,
+        mapping=mapping,
         address=address,
         page=partial(_page, mapping is STAC_MAPPING),
-        read=lambda record, root: map_record(mapping, msgspec.json.encode(record), root),
         key=_key,
         accept=_ACCEPT,
         order=ChangeOrder("updated", _stamp, address),

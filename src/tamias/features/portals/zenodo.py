@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from tamias.features.dcat.datasets.descriptions import is_web
-from tamias.features.dcat.datasets.mapping import RecordMapping, map_record
+from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import (
     TITLES,
     checksum,
@@ -274,9 +274,9 @@ MAPPING: Final = RecordMapping(
 
 LISTING: Final = PortalListing(
     name="Zenodo",
+    mapping=MAPPING,
     address=_address,
     page=_page,
-    read=lambda record, root: map_record(MAPPING, msgspec.json.encode(record), root),
     is_dataset=is_dataset,
     replaced=_replaced,
     key=lambda record: text(record.get("created")) or "",

@@ -101,7 +101,7 @@ class PortalListing(msgspec.Struct, kw_only=True):
     page: Callable[[bytes], RecordPage]
     """Reads a page, but not yet its records. Raises one of `BAD` for what is none."""
     mapping: RecordMapping | None = None
-    """How its records, in JSON, become datasets."""
+    """How its records, in JSON or read from it, become datasets."""
     read: Callable[[Any, str], MappedRecord] | None = None
     """Reads any other record. Raises one of `BAD`."""
     details: Callable[[Position, PoliteClient, Any], Awaitable[Detailed]] | None = None
@@ -145,7 +145,9 @@ class PortalListing(msgspec.Struct, kw_only=True):
 
     def record(self, raw: Any, root: str) -> MappedRecord:
         """Read a record. Raises one of `BAD`."""
-        return self.read(raw, root) if self.read else map_record(self.mapping, bytes(raw), root)  # type: ignore[arg-type]
+        if self.read:
+            return self.read(raw, root)
+        return map_record(self.mapping, msgspec.json.encode(raw), root)  # type: ignore[arg-type]
 
 
 async def ask_json(

@@ -104,7 +104,11 @@ class _IsoRecord:
         roles = list(_agents(self._record, about))
         codes = [code for each in _all(citation, "identifier") if (code := _said(each, "code"))]
         uses = [*_texts(about, "useLimitation"), *_texts(about, "otherConstraints")]
-        dates = {kind: date for kind, date in _dates(citation) if date}
+        dates = {
+            _said(each, "dateType"): date
+            for each in _all(citation, "CI_Date")
+            if (date := _said(each, "date"))
+        }
         return Dataset(
             iri=next(filter(is_web, codes), None)
             or below(self._catalogue, self._identifier, "dataset").value,
@@ -239,11 +243,6 @@ def _others(roles: list[AgentRole]) -> Iterator[AgentRole]:
             yield AgentRole(property="dct:contributor", agent=each.agent)
         else:
             yield each
-
-
-def _dates(citation: Element | None) -> Iterator[tuple[str, str | None]]:
-    for each in citation.iter("{*}CI_Date") if citation is not None else ():
-        yield _said(each, "dateType") or "", _said(each, "date")
 
 
 def _places(about: Element) -> Iterator[str]:
