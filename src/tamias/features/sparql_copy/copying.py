@@ -7,6 +7,7 @@ they do not join, the order of the server changes, and the graph comes by ranges
 from collections.abc import AsyncIterator, Sequence
 from zlib import crc32
 
+import msgspec
 from msgspec.structs import replace
 from pyoxigraph import Quad
 
@@ -24,7 +25,7 @@ from tamias.features.sparql_copy.source import (
     relabelled,
     uncut,
 )
-from tamias.features.sparql_copy.state import CopyPart, CopyState, Way, packed, unpacked
+from tamias.features.sparql_copy.state import CopyPart, CopyState, Way, unpacked
 from tamias.features.sparql_copy.survey import (
     MOST_COMPARED,
     SeenStatements,
@@ -104,7 +105,9 @@ class Copy:
 
     def _step(self, findings: Sequence[Finding], end: HarvestEnd | None = None) -> HarvestStep:
         earned, self._earned = self._earned, 0.0
-        return HarvestStep(state=packed(self._state), findings=findings, end=end, earned=earned)
+        return HarvestStep(
+            state=msgspec.msgpack.encode(self._state), findings=findings, end=end, earned=earned
+        )
 
     async def _prepare(self) -> AsyncIterator[Sequence[Finding]]:
         if self._state.stage == "new":

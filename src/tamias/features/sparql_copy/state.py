@@ -99,20 +99,9 @@ class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
         self.page = max(2, min(self.page, rows))
 
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(CopyState)
-
-
-def packed(state: CopyState) -> bytes:
-    """The state as the steps carry it."""
-    return _ENCODER.encode(state)
-
-
 def unpacked(data: bytes | None, page: int) -> CopyState:
-    """The state that was packed; a new one where there is none, or where it is not ours."""
-    if data is None:
-        return CopyState(page=page)
+    """Return the state of a step; a new one where there is none, or where it is not ours."""
     try:
-        return _DECODER.decode(data)
+        return msgspec.msgpack.decode(data, type=CopyState) if data is not None else CopyState(page=page)
     except msgspec.MsgspecError:
         return CopyState(page=page)

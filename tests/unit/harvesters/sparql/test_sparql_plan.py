@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -11,7 +12,7 @@ from tamias.features.sparql_copy.answers import Cell
 from tamias.features.sparql_copy.copying import SparqlHarvester
 from tamias.features.sparql_copy.queries import SPACE, Span
 from tamias.features.sparql_copy.source import ListedGraph, StatementPage, digest, relabelled
-from tamias.features.sparql_copy.state import CopyPart, CopyState, packed, unpacked
+from tamias.features.sparql_copy.state import CopyPart, CopyState, unpacked
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Harvest
 
@@ -36,7 +37,7 @@ def test_a_state_comes_back_as_it_was():
     state = CopyState(
         part=CopyPart(graph="a:g", expected=7, way="hashes", span=Span(5, 9)), cap=100, listing=Span()
     )
-    assert unpacked(packed(state), 10) == state
+    assert unpacked(msgspec.msgpack.encode(state), 10) == state
 
 
 @pytest.mark.parametrize("data", [None, b"", b"\xc1", b"other"])
