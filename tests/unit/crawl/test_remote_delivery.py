@@ -12,7 +12,13 @@ from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.features.remote_workers import quad_spool, store
-from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, NotReached
+from tamias.features.remote_workers.grpc.channel import (
+    CallFailed,
+    HungUp,
+    NotReached,
+    ReconnectingChannel,
+    ServiceTarget,
+)
 from tamias.features.remote_workers.grpc.connection import message
 from tamias.features.remote_workers.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
 from tamias.features.remote_workers.store import DeliveryQueue, FrontierClient
@@ -23,6 +29,8 @@ from tamias.model.kind import PROBE, kind_tag
 from tamias.model.lease import Lease, Task
 from tamias.sinks.segments.naming import Naming
 from tests.messages import unsaid
+
+NOWHERE = ServiceTarget(address="localhost:1")
 
 LEASE = Lease(host="a", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 QUAD = b"<http://a/> <http://a/b> <http://a/c> <http://a/> .\n"
@@ -176,21 +184,21 @@ def test_visits_wait_when_too_many_are_waiting(monkeypatch):
 
 
 def test_two_answers_to_one_question_are_none():
-    class Twice:
+    class Twice(ReconnectingChannel):
         async def call(self, _path, _messages):
             return [message("tamias.Packed")(value=packed(True)).SerializeToString()] * 2
 
     with pytest.raises(NotReached, match="2 answers"):
-        asyncio.run(FrontierClient(Twice(), 1).put_links(Reference((), "http://a/", 1, 1)))
+        asyncio.run(FrontierClient(Twice(NOWHERE), 1).put_links(Reference((), "http://a/", 1, 1)))
 
 
 def test_a_lease_that_is_refused_for_another_reason_than_the_policy_is_told():
-    class Refusing:
+    class Refusing(ReconnectingChannel):
         async def try_once(self, _path, _messages, _seconds):
             raise CallFailed(5, "there is no crawl 'x'")
 
     with pytest.raises(CallFailed, match="no crawl"):
-        asyncio.run(FrontierClient(Refusing(), 1).lease(1, 1, 1.0, "digest"))
+        asyncio.run(FrontierClient(Refusing(NOWHERE), 1).lease(1, 1, 1.0, "digest"))
 
 
 class Segments:

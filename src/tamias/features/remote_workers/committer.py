@@ -37,7 +37,7 @@ from tamias.frontier.keys import shared_key
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import is_active
-from tamias.model.capture import Capture, Extent, Outcome
+from tamias.model.capture import Capture, Outcome
 from tamias.model.errors import NodeAway, TamiasError, UsageError
 from tamias.model.item import TRUSTED, Item
 from tamias.model.kind import CONTEXT, ROBOTS, kind_of, kind_tag
@@ -415,8 +415,20 @@ class RemoteCommitter:
             return Visit(delivered.task, held, permitted)
         settings = self._store.context.settings
         naming = Naming(capture.final_url, "", graphs=Graphs(settings.sinks.graphs))
-        extent, delivered.found.quads = await self._quads.receive(quads, naming)
-        return _visit(delivered, held, extent)
+        found = delivered.found
+        found.extent, found.quads = await self._quads.receive(quads, naming)
+        return Visit(
+            delivered.task,
+            held,
+            delivered.capture,
+            delivered.found,
+            delivered.references,
+            delivered.items,
+            put_off=delivered.put_off,
+            due=delivered.due,
+            is_context=delivered.is_context,
+            context=delivered.context,
+        )
 
     async def _lent_task(self, lease: Lease, named: Task) -> Task | None:
         """Return the task that was lent by any service; None if the host is no longer lent.
@@ -505,22 +517,6 @@ class RemoteCommitter:
         """Let others visit what a worker leased and did not visit."""
         for task in self._unvisited.pop(place, {}).values():
             self._store.limit.give_back(task)
-
-
-def _visit(delivered: DeliveredVisit, held: HeldLease, extent: Extent | None) -> Visit:
-    delivered.found.extent = extent
-    return Visit(
-        delivered.task,
-        held,
-        delivered.capture,
-        delivered.found,
-        delivered.references,
-        delivered.items,
-        put_off=delivered.put_off,
-        due=delivered.due,
-        is_context=delivered.is_context,
-        context=delivered.context,
-    )
 
 
 def _place(lease: Lease) -> Place:

@@ -91,17 +91,13 @@ class QuadSpool:
         self.one_large_at_a_time = asyncio.Lock()
         """To be held, in the event loop, by whoever writes a large document."""
 
-    @contextmanager
-    def small_document(self) -> Iterator[PackedQuads]:
+    def small_document(self) -> AbstractContextManager[PackedQuads]:
         """A document that fits into memory."""
-        with self._document(None) as packet:
-            yield packet
+        return self._document(None)
 
-    @contextmanager
-    def large_document(self) -> Iterator[PackedQuads]:
+    def large_document(self) -> AbstractContextManager[PackedQuads]:
         """A document that may not."""
-        with self._document(self._folder) as packet:
-            yield packet
+        return self._document(self._folder)
 
     def take(self, extent: Extent | None) -> PackedQuads | None:
         """The packet of a document that was read to its end."""

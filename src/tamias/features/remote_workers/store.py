@@ -70,6 +70,7 @@ class FrontierClient:
 
     def __init__(self, channel: ReconnectingChannel, worker: int) -> None:
         self._channel = channel
+        self.wait, self.stop, self.close = channel.wait, channel.hang_up, channel.close
         self.worker = worker
         self._offset = 0.0
 
@@ -154,18 +155,6 @@ class FrontierClient:
         answers = await self._channel.try_once(f"/{WORKERS}/Deliver", parcels, DELIVER_SECONDS)
         receipts = [_RECEIPT.FromString(each) for each in answers]
         return {each.id: each.committed for each in receipts}
-
-    async def wait(self, pause: float) -> None:
-        """Wait before another try. Raises `HungUp` once `stop` was called."""
-        await self._channel.wait(pause)
-
-    def stop(self) -> None:
-        """Stop trying; a call under way ends at its next failure."""
-        self._channel.hang_up()
-
-    async def close(self) -> None:
-        """Closes the connection."""
-        await self._channel.close()
 
     async def _ask(self, name: str, kind: type[T], *arguments: Any, patience: float | None = None) -> T:
         argument = arguments[0] if len(arguments) == 1 else arguments
@@ -382,6 +371,9 @@ class RemoteStore:
         self._all_links = settings.strategy.links
         self._deliveries = DeliveryQueue(client, admission.remember)
         self.tally = self._deliveries.tally
+        self.release, self.run = self._deliveries.release, self._deliveries.run
+        self.end = self._deliveries.end
+        self.stop, self.close = client.stop, client.close
 
     async def open(self) -> None:
         pass
@@ -405,9 +397,6 @@ class RemoteStore:
             raise Replaced
         return renewed.leases
 
-    def release(self, held: HeldLease) -> None:
-        self._deliveries.release(held)
-
     async def commit(self, visit: Visit) -> None:
         """Packs the visit; what it means is settled at the service."""
         if visit.capture.retry_after_ms is not None:
@@ -416,20 +405,8 @@ class RemoteStore:
         packed = self.quads.take(visit.found.extent)
         await self._deliveries.add(_delivered(visit), packed, links)
 
-    async def run(self, after: After) -> None:
-        await self._deliveries.run(after)
-
     async def maintain(self) -> None:
         pass
-
-    def stop(self) -> None:
-        self._client.stop()
-
-    def end(self) -> None:
-        self._deliveries.end()
-
-    async def close(self) -> None:
-        await self._client.close()
 
     def _narrow(self, visit: Visit) -> list[Item]:
         """Takes out what the filters refuse and what is known; returns what will be known by this visit."""

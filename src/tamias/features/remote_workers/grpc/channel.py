@@ -120,7 +120,9 @@ class Channel(GrpcConnection):
 
     async def _begin(self, path: str) -> tuple[int, _Stream]:
         """A new call, as soon as the service takes another one beside those under way."""
-        while not self.closed and self._h2.open_outbound_streams >= self._most_calls:
+        while not self.closed and (
+            self._h2.open_outbound_streams >= self._h2.remote_settings.max_concurrent_streams
+        ):
             self._room.clear()
             await self._room.wait()
         if self.closed:
@@ -133,10 +135,6 @@ class Channel(GrpcConnection):
         self._streams[number] = stream
         self._h2.send_headers(number, [(":path", path), *self._common])
         return number, stream
-
-    @property
-    def _most_calls(self) -> int:
-        return int(self._h2.remote_settings.max_concurrent_streams)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -262,7 +260,9 @@ class ReconnectingChannel:
                 channel = await self._opened()
                 answers = await channel.call(path, messages)
         except TimeoutError:
-            self._drop()
+            if self._channel is not None:
+                self._channel.abort()
+                self._channel = None
             raise self._not_reached(path, f"no answer within {seconds:g} seconds") from None
         except OSError as error:
             raise self._not_reached(path, str(error)) from error
@@ -296,9 +296,8 @@ class ReconnectingChannel:
 
     async def wait(self, pause: float) -> None:
         """Wait a random time before another try, so that workers do not retry together."""
-        if self._hung_up:
-            raise HungUp("the worker is ending")
-        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+        if not self._hung_up:
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
         if self._hung_up:
             raise HungUp("the worker is ending")
 
@@ -320,11 +319,6 @@ class ReconnectingChannel:
                     target.address, token=target.token, crawl=target.crawl, tls=self._tls
                 )
             return self._channel
-
-    def _drop(self) -> None:
-        if self._channel is not None:
-            self._channel.abort()
-            self._channel = None
 
 
 def _context(target: ServiceTarget) -> ssl.SSLContext | None:
