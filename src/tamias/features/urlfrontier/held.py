@@ -1,6 +1,7 @@
 """Gives due URLs to clients that hold single URLs: politeness is the host's, the hold is the URL's."""
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -102,7 +103,7 @@ class Holds:
         while handing.may_go_on():
             qids, found, per_host = self._session.transact(partial(self._part, handing))
             if qids:
-                handing.note(_counted(found), per_host)
+                handing.note(Counter(row[0] for row in found), per_host)
             else:
                 handing.buckets.pop(0)
             if found:
@@ -146,11 +147,22 @@ class Holds:
         where = {name: value for name, value in query.items() if name != "asked_at"}
         held = {**where, "qid": Longs(qids), "held_until": handing.wish.held_until(now)}
         found = rows_of(cursor, "find_due_urls", {**held, "per_host": per_host})
-        served = _counted(found)
-        hold = _Hold(found, served, per_host)
-        if hold.singles:
-            done_by(cursor, "hold_urls", {**held, **hold.url_columns()})
-        done_by(cursor, "hold_ranges", {**held, **hold.range_columns()})
+        served = Counter(row[0] for row in found)
+        singles, ranges = _divided(found, served, per_host)
+        if singles:
+            urls = {
+                "url_qid": Longs([row[0] for row in singles]),
+                "url_crawl": Ints([row[1] for row in singles]),
+                "uid": Longs([row[6] for row in singles]),
+            }
+            done_by(cursor, "hold_urls", {**held, **urls})
+        columns = {
+            "range_qid": Longs([qid for qid, _, _ in ranges]),
+            "range_crawl": Ints([crawl for _, crawl, _ in ranges]),
+            "range_lane": Ints([lane for _, _, lane in ranges]),
+            "held_to": Longs(ranges.values()),
+        }
+        done_by(cursor, "hold_ranges", {**held, **columns})
         done_by(cursor, "pace_hosts", {**query, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
@@ -250,43 +262,19 @@ def _first_column(cursor: Cursor, name: str, where: dict[str, Any], shared: Iter
     return {row[0] for row in rows_of(cursor, name, {**where, "shared": list(shared)})}
 
 
-class _Hold:
-    """The division of found URLs into ranges of their queues and single URLs to hold.
+def _divided(
+    found: list[queries.Row], counts: dict[int, int], per_host: int
+) -> tuple[list[queries.Row], dict[tuple[int, int, int], int]]:
+    """Divide found URLs into single URLs and ranges of their queues to hold.
 
     A queue's range is what is due by a time, so it ends before those of which only some were found.
     """
-
-    def __init__(self, found: list[queries.Row], counts: dict[int, int], per_host: int) -> None:
-        latest = {row[0]: row[7] for row in found}  # of each host, in the order of their due times
-        self.ranges: dict[tuple[int, int, int], int] = {}
-        self.singles: list[queries.Row] = []
-        for row in found:
-            qid, crawl, _, _, _, lane, _, due, is_free = row
-            if is_free and (counts[qid] < per_host or due < latest[qid]):
-                self.ranges[qid, crawl, lane] = due
-            else:
-                self.singles.append(row)
-
-    def url_columns(self) -> dict[str, Any]:
-        """The parameters of `hold_urls`."""
-        return {
-            "url_qid": Longs([row[0] for row in self.singles]),
-            "url_crawl": Ints([row[1] for row in self.singles]),
-            "uid": Longs([row[6] for row in self.singles]),
-        }
-
-    def range_columns(self) -> dict[str, Any]:
-        """The parameters of `hold_ranges`."""
-        return {
-            "range_qid": Longs([qid for qid, _, _ in self.ranges]),
-            "range_crawl": Ints([crawl for _, crawl, _ in self.ranges]),
-            "range_lane": Ints([lane for _, _, lane in self.ranges]),
-            "held_to": Longs(self.ranges.values()),
-        }
-
-
-def _counted(found: list[queries.Row]) -> dict[int, int]:
-    counts: dict[int, int] = {}
+    latest = {row[0]: row[7] for row in found}  # of each host, in the order of their due times
+    singles, ranges = list[queries.Row](), dict[tuple[int, int, int], int]()
     for row in found:
-        counts[row[0]] = counts.get(row[0], 0) + 1
-    return counts
+        qid, crawl, _, _, _, lane, _, due, is_free = row
+        if is_free and (counts[qid] < per_host or due < latest[qid]):
+            ranges[qid, crawl, lane] = due
+        else:
+            singles.append(row)
+    return singles, ranges

@@ -290,12 +290,11 @@ class Puts:
         if crawl is None:
             return None
         if item is None or item.WhichOneof("item") != "known":
-            return self._wanted(self._addresses.read_item(info, crawl))
-        due = due_of(item.known.refetchable_from_date)
-        return self._wanted(self._addresses.read_item(info, crawl, known=True, due=due))
-
-    def _wanted(self, item: Item | None) -> Item | None:
-        return None if item is None or self._forgotten.refuse(item.url) else item
+            found = self._addresses.read_item(info, crawl)
+        else:
+            due = due_of(item.known.refetchable_from_date)
+            found = self._addresses.read_item(info, crawl, known=True, due=due)
+        return None if found is None or self._forgotten.refuse(found.url) else found
 
     async def _know_crawls(self, names: Iterable[str]) -> None:
         """Learns the numbers of crawls, except of names that cannot be one; and what is forgotten by now."""

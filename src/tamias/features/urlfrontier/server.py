@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,6 +22,7 @@ from tamias.database.connect import Database
 from tamias.features.remote_workers.grpc import connection
 from tamias.features.remote_workers.grpc.connection import CallError, Code, message, refusal
 from tamias.features.remote_workers.registry import WorkerRegistry
+from tamias.features.remote_workers.wire import CALLS as WORKER_CALLS
 from tamias.features.tokens.tokens import OWNER, SCOPES, AccessScope, Caller, caller_with, is_token
 from tamias.features.urlfrontier.control import Answerer, ControlCalls, Gets
 from tamias.features.urlfrontier.grpc.http2 import Call, Connections, Http2Connection
@@ -86,19 +87,16 @@ class HealthService:
         if self._watchers >= MOST_WATCHERS:
             raise CallError(Code.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} clients watch already; use Check")
         self._watchers += 1
+        sent, is_known = None, wanted.service in ("", *SERVICES)
         try:
-            await self._watch(call, known=wanted.service in ("", *SERVICES))
+            while True:
+                state = await self._state() if is_known else _UNKNOWN
+                if state != sent:
+                    await call.send([_HEALTH(status=state).SerializeToString()])
+                    sent = state
+                await asyncio.sleep(_LOOK_SECONDS)
         finally:
             self._watchers -= 1
-
-    async def _watch(self, call: Call, *, known: bool) -> None:
-        sent = None
-        while True:
-            state = await self._state() if known else _UNKNOWN
-            if state != sent:
-                await call.send([_HEALTH(status=state).SerializeToString()])
-                sent = state
-            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _state(self) -> int:
         now = asyncio.get_running_loop().time()
@@ -127,7 +125,8 @@ def _reflected(request: Any) -> bytes:
     kind = request.WhichOneof("message_request")
     try:
         if kind == "list_services":
-            _list(answer, SERVICES)
+            for name in SERVICES:
+                answer.list_services_response.service.add(name=name)
         elif kind == "file_by_filename":
             _describe(answer, connection.FILES[request.file_by_filename])
         elif kind == "file_containing_symbol":
@@ -138,11 +137,6 @@ def _reflected(request: Any) -> bytes:
     except KeyError:
         _refuse(answer, Code.NOT_FOUND, "there is no such name")
     return answer.SerializeToString()  # type: ignore[no-any-return]
-
-
-def _list(answer: Any, services: Iterable[str]) -> None:
-    for name in services:
-        answer.list_services_response.service.add(name=name)
 
 
 def _describe(answer: Any, described: Any) -> None:
@@ -167,14 +161,9 @@ _BY_SCOPE: dict[AccessScope, tuple[str, ...]] = {
     "crawl": ("GetURLs", "BlockQueueUntil", "SetActive", "SetDelay", "SetCrawlLimit"),
     "admin": ("DeleteCrawl", "DeleteQueue", "PurgeURLs", "SetLogLevel"),
 }
-_WORKERS = (
-    *("Hello", "Renew", "Deliver", "Mourn", "GetRobots", "PutRobots", "GetContexts", "IsSiteOpen"),
-    *("OpenSite", "PutItems", "PutLinks"),
-)
-
 CALL_SCOPES: dict[str, AccessScope | Literal["everybody"]] = {
     **{f"/{connection.FRONTIER}/{name}": scope for scope, names in _BY_SCOPE.items() for name in names},
-    **{f"/{connection.WORKERS}/{name}": "crawl" for name in _WORKERS},
+    **{f"/{connection.WORKERS}/{name}": "crawl" for name in (*WORKER_CALLS, "Deliver")},
     **{f"/{connection.HEALTH}/{name}": EVERYBODY for name in ("Check", "Watch")},
     **{
         f"/{name}/ServerReflectionInfo": "read"
@@ -254,7 +243,11 @@ class FrontierServer:
     async def run(self, ready: Callable[[str], None], stop: asyncio.Event) -> None:
         """Serves until `stop` is set; calls `ready` with its address once it listens."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(self._connection, sock=self._listening(), **_tls(self._options))
+        server = await loop.create_server(
+            lambda: Http2Connection(self._dispatch, self._connections),
+            sock=self._listening(),
+            **_tls(self._options),
+        )
         async with server:
             announcement = loop.create_task(self._announce(stop))
             sweep = loop.create_task(self._sweep())
@@ -281,9 +274,6 @@ class FrontierServer:
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{shown}:{listening.getsockname()[1]}"
         return listening
-
-    def _connection(self) -> Http2Connection:
-        return Http2Connection(self._dispatch, self._connections)
 
     async def _dispatch(self, call: Call) -> None:
         route = self._routes.get(call.path)
@@ -338,23 +328,20 @@ class FrontierServer:
         workers = Workers(self._registry, self._threads)
         forgotten = ForgottenUrls(self._options.session_names)
         gets = Gets(self._threads, workers.lend, forgotten, self._options.unsynced)
-        puts, health = (
-            Puts(
-                self._threads,
-                self._addresses,
-                forgotten,
-                shared_politeness=self._options.shared_politeness,
-                unsynced=self._options.unsynced,
-            ),
-            self._health,
+        puts = Puts(
+            self._threads,
+            self._addresses,
+            forgotten,
+            shared_politeness=self._options.shared_politeness,
+            unsynced=self._options.unsynced,
         )
         streams: dict[str, Route] = {
             f"/{connection.FRONTIER}/PutURLs": puts.put_urls,
             f"/{connection.FRONTIER}/PutDiscovered": puts.put_discovered,
             f"/{connection.FRONTIER}/GetURLs": gets.get_urls,
             f"/{connection.FRONTIER}/ListURLs": gets.list_urls,
-            f"/{connection.HEALTH}/Check": health.check,
-            f"/{connection.HEALTH}/Watch": health.watch,
+            f"/{connection.HEALTH}/Check": self._health.check,
+            f"/{connection.HEALTH}/Watch": self._health.watch,
             f"/{connection.REFLECTION}/ServerReflectionInfo": reflect,
             f"/{connection.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
         }
@@ -439,17 +426,12 @@ async def _until_signal(database: Database, options: Options, ready: Callable[[s
 def _tls(options: Options) -> dict[str, Any]:
     if options.certificate is None:
         return {}
-    return {"ssl": _context(options), "ssl_handshake_timeout": _HANDSHAKE_SECONDS}
-
-
-def _context(options: Options) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        assert options.certificate is not None
         context.load_cert_chain(options.certificate, options.key)
     except (OSError, ssl.SSLError) as error:
         advice = "" if options.key else "; name its key too, with --tls-key"
         raise ConfigError(f"cannot use the certificate {options.certificate}: {error}{advice}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
-    return context
+    return {"ssl": context, "ssl_handshake_timeout": _HANDSHAKE_SECONDS}

@@ -67,13 +67,10 @@ class FrontierThreads:
             db.session.close()
 
     def _run(self, work: Callable[[FrontierSession], T]) -> T:
-        return work(self._open_session())
-
-    def _open_session(self) -> FrontierSession:
         db: FrontierSession | None = getattr(self._own, "session", None)
         if db is None:
             db = self._own.session = FrontierSession(
                 self._database.session(), self._same_url, self._lease_filter, self._queues
             )
             self._sessions.append(db)
-        return db
+        return work(db)
