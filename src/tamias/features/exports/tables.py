@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, TYPE_CHECKING
@@ -175,7 +176,7 @@ def _read_index(place: "TableFolder | ObjectClient") -> list[ExportedTable]:
 
 def _write_index(place: "TableFolder | ObjectClient", index: dict[str, ExportedTable]) -> None:
     content = msgspec.json.encode(sorted(index.values(), key=lambda each: each.file))
-    place.put(INDEX, msgspec.json.format(content, indent=1))
+    place.put(INDEX, BytesIO(msgspec.json.format(content, indent=1)))
 
 
 class TableFolder:
@@ -188,14 +189,11 @@ class TableFolder:
             for left_over in folder.glob(".*.parquet.part"):
                 left_over.unlink()
 
-    def put(self, name: str, content: bytes | IO[bytes]) -> None:
+    def put(self, name: str, content: IO[bytes]) -> None:
         partial = self._folder / f".{name}.part"
         with write_errors(self._folder, TamiasError):
             with partial.open("wb") as file:
-                if isinstance(content, bytes):
-                    file.write(content)
-                else:
-                    copyfileobj(content, file)
+                copyfileobj(content, file)
                 file.flush()
                 os.fsync(file.fileno())
             reached("table-copied")

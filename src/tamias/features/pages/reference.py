@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.endpoints import Endpoint
 from tamias.features.service.http.exchange import base_of
@@ -42,7 +42,7 @@ def reference_page(endpoints: Sequence[Endpoint]) -> HtmlPage:
         view=partial(_listing, endpoints),
         data="/openapi.json",
         elsewhere=True,
-        table=_table,
+        table=table_of("", "method", "path", "about", "secret"),
     )
 
 
@@ -75,8 +75,3 @@ def _example(endpoint: Endpoint, base: str) -> str:
             ["-X", "POST"] if endpoint.body is None else ["--json", '{"url": "https://example.org/data.csv"}']
         )
     return shlex.join(words)
-
-
-def _table(view: list[Record]) -> CsvTable:
-    columns = ("method", "path", "about", "secret")
-    return CsvTable(columns, [[each[name] for name in columns] for each in view])

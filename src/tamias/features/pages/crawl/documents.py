@@ -3,8 +3,8 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -244,14 +244,13 @@ def _statements(db: ServiceSession, reading: Record | None) -> tuple[list[Quad],
     extent = Extent(*(reading[name] for name in ("segment", "frame", "start", "length")))
     try:
         with SegmentReader(db.open_segment) as reader:
-            return list(islice(_quads(reader, extent), MOST_STATEMENTS + 1)), None
+            quads = chain.from_iterable(
+                parse(lines, format=RdfFormat.N_QUADS, lenient=True)
+                for lines in whole_lines(reader.read(extent))
+            )
+            return list(islice(quads, MOST_STATEMENTS + 1)), None
     except (SegmentError, OSError) as error:
         return [], f"its statements cannot be read: {error}"
-
-
-def _quads(reader: SegmentReader, extent: Extent) -> Iterator[Quad]:
-    for lines in whole_lines(reader.read(extent)):
-        yield from parse(lines, format=RdfFormat.N_QUADS, lenient=True)
 
 
 def _title(quads: list[Quad], url: str) -> str | None:

@@ -118,7 +118,9 @@ def preview(db: ServiceSession, resource: Resource, version: Version) -> Preview
         if form is Form.STATEMENTS:
             return preview_of_statements(list(islice(_quads(content), MOST_STATEMENTS + 1)))
         if form in (Form.JSON, Form.JSON_LINES, Form.TEXT):
-            return _lines(content)
+            lines = content.text().splitlines()
+            shown = [_cut(line, 400) for line in lines[:MOST_LINES]]
+            return Preview(lines=shown, more=len(lines) > MOST_LINES)
     except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
         return Preview(note=f"it cannot be shown: {error}")
     return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
@@ -178,11 +180,6 @@ def _quads(content: Content) -> Iterator[Quad]:
         return iter(())
     findings = analyser().analyse(Document(url=url, stream=BytesIO(content.bytes()), media_type=media_type))
     return (quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads)
-
-
-def _lines(content: Content) -> Preview:
-    lines = content.text().splitlines()
-    return Preview(lines=[_cut(line, 400) for line in lines[:MOST_LINES]], more=len(lines) > MOST_LINES)
 
 
 def _cut(text: str, most: int = LONGEST_CELL) -> str:

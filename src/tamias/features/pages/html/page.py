@@ -240,10 +240,10 @@ class CsvTable(msgspec.Struct, frozen=True):
 
 
 def table_of(items: str, *columns: str) -> Callable[[Any], CsvTable]:
-    """Return what makes a table of some items of a view, with some of their fields as columns."""
+    """Return what makes a table of some items of a view, or of a view that is a list, by these fields."""
 
     def table(view: Any) -> CsvTable:
-        found = reduce(_field, items.split("."), view)
+        found = reduce(_field, filter(None, items.split(".")), view)
         return CsvTable(columns, [[_field(each, name) for name in columns] for each in found])
 
     return table
@@ -319,7 +319,8 @@ async def _show(page: HtmlPage, service: Service, request: Request) -> Response:
 
 def html_page(request: Request, page: HtmlPage, view: Any, status: int = 200) -> Response:
     """Return a page as HTML, also as the answer to a form."""
-    path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
+    here = this_page(request)
+    path, _, query = here.partition("?")
     names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
     values = {
         "view": view,
@@ -327,7 +328,7 @@ def html_page(request: Request, page: HtmlPage, view: Any, status: int = 200) ->
         "data": page.data.format(**names) + (f"?{query}" if query else ""),
         "csv": page.table and f"{path}?{urlencode({**request.query_params, 'format': 'csv'})}",
         "session": record_of(request).session,
-        "this_page": this_page(request),
+        "this_page": here,
     }
     return html(page.template, values, status, page.headers)
 

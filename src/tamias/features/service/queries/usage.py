@@ -5,7 +5,6 @@ The one place where that is decided, for every way to a body and for every searc
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -51,11 +50,6 @@ class UsageTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SILENCE: Final = UsageTerms()
-
-
-def usage(db: ServiceSession, version: Version) -> UsageTerms:
-    """Return the usage terms of a version."""
-    return usages(db, [version.capture])[version.capture]
 
 
 def usages(db: ServiceSession, captures: Collection[str]) -> dict[str, UsageTerms]:
@@ -120,8 +114,8 @@ class Usages:
         """Return why the body of a version is withheld; None if it is not."""
         known = self._verdicts.get(version.capture)
         if known is None:
-            said = await self._pool.run(partial(usage, version=version))
-            known = self._verdicts[version.capture] = said.verdict
+            said = await self._pool.run(lambda db: usages(db, [version.capture]))
+            known = self._verdicts[version.capture] = said[version.capture].verdict
             if len(self._verdicts) > MOST_VERDICTS:
                 self._verdicts.popitem(last=False)
         return refusal(known, words)
