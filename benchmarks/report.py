@@ -157,16 +157,14 @@ def _documents(nodes: int, out: Out) -> list[PeerRatios]:
     found = figures["experiments"][0]
     measure = f"{found['resources']:,} small documents, resources per CPU-second"
     rates = {each["name"]: each["resources_per_cpu_second"] for each in found["outcomes"]}
-    said = {each["name"]: (each["version"], _recall(each), each["command"]) for each in found["outcomes"]}
+    said = {}
+    for each in found["outcomes"]:
+        recall = f"; recall {each['recall']:.3f}" if "recall" in each else ""
+        said[each["name"]] = (each["version"], f"{each['terms']}{recall}", each["command"])
     rows = compared("documents", measure, rates, said, found["skipped"])
     for row in rows[1:]:
         row.target = DOCUMENTS_TARGET
     return rows
-
-
-def _recall(outcome: Mapping[str, Any]) -> str:
-    recall = outcome.get("recall")
-    return f"{outcome['terms']}" + ("" if recall is None else f"; recall {recall:.3f}")
 
 
 def compared(

@@ -141,7 +141,11 @@ def _measured(
     listing.write_text("".join(f"{web.url(number)}\n" for number in range(resources)), encoding="ascii")
     rounds = []
     with _service(folder, data) as (pid, port), closing(Database(data)) as database:
-        _tamias("add", "--file", str(listing), "--data", str(data))
+        words = ["add", "--file", str(listing), "--data", str(data)]
+        with running([sys.executable, "-m", "tamias", *words], env=_surroundings()) as process:
+            process.wait(_STEP_SECONDS)
+        if process.returncode:
+            raise TamiasError(f"'tamias add' ended with {process.returncode}")
         with closing(database.session()) as session:
             _rest(pid)
             for version in range(VERSIONS):
@@ -182,13 +186,6 @@ def _surroundings() -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
     clean.pop("PYTHONDONTWRITEBYTECODE", None)
     return clean | {"TAMIAS_SECRET": SECRET, "TAMIAS_SCHEDULE__RULE": "fixed:86400"}
-
-
-def _tamias(*words: str) -> None:
-    with running([sys.executable, "-m", "tamias", *words], env=_surroundings()) as process:
-        process.wait(_STEP_SECONDS)
-    if process.returncode:
-        raise TamiasError(f"'tamias {words[0]}' ended with {process.returncode}")
 
 
 def _request(port: int, *requests: tuple[str, str]) -> None:

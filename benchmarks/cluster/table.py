@@ -40,7 +40,9 @@ class ClusterFault(msgspec.Struct, frozen=True):
 def _kill_workers(trial: Trial, _: LoopbackSites) -> None:
     with trial.noted():
         for _number in range(_KILLS):
-            trial.kill_workers()
+            assert trial.crawl is not None
+            for pid in trial.machine.workers(trial.crawl):
+                kill(pid)
             time.sleep(_BETWEEN_SECONDS)
 
 
@@ -85,8 +87,20 @@ def _add_node(trial: Trial, _: LoopbackSites) -> None:
 def _restart_service(trial: Trial, _: LoopbackSites) -> None:
     with trial.noted():
         for _number in range(2):
-            trial.restart_service()
+            assert trial.service is not None
+            trial.service.kill()
+            trial.service.wait()
+            trial.start_service(trial.port)
             time.sleep(_BETWEEN_SECONDS)
+
+
+def _cut_link(trial: Trial, _: LoopbackSites) -> None:
+    assert trial.link is not None
+    assert trial.do is not None
+    trial.do(trial.link.part())
+    with trial.away():
+        pass
+    trial.do(trial.link.heal())
 
 
 FAULTS = (
@@ -96,9 +110,7 @@ FAULTS = (
     ClusterFault("shard-moved", "two shards moved to the other node", _move_shards),
     ClusterFault("node-added", "a second node added, and its share moved there", _add_node, nodes=1),
     ClusterFault("store-away", "MinIO killed, and started again later", _kill_node, in_store=True),
-    ClusterFault(
-        "link-cut", "nothing passes between workers and service", lambda trial, _: trial.cut_link(), (True,)
-    ),
+    ClusterFault("link-cut", "nothing passes between workers and service", _cut_link, (True,)),
     ClusterFault("service-killed", "the service killed and started again, twice", _restart_service, (True,)),
 )
 

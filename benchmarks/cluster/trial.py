@@ -131,18 +131,11 @@ class Trial:
 
     def start_service(self, port: int) -> None:
         """`tamias frontier`, at a port."""
-        self._port = port
+        self.port = port
         words = ("--host", "127.0.0.1", "--port", str(port), "--json")
         self.service = self.machine.start("frontier", *words)
         self._services += 1
         self.address = self.machine.service_address(self._services - 1)
-
-    def restart_service(self) -> None:
-        """Kills it, and starts another at the same port."""
-        assert self.service is not None
-        self.service.kill()
-        self.service.wait()
-        self.start_service(self._port)
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -157,21 +150,6 @@ class Trial:
         with self.noted():
             yield
             time.sleep(self.size.seconds)
-
-    def cut_link(self) -> None:
-        """Nothing passes between far workers and the service until the time is over."""
-        assert self.link is not None
-        assert self.do is not None
-        self.do(self.link.part())
-        with self.away():
-            pass
-        self.do(self.link.heal())
-
-    def kill_workers(self) -> None:
-        """All of them, at once; others are started in their place."""
-        assert self.crawl is not None
-        for pid in self.machine.workers(self.crawl):
-            kill(pid)
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """On the coordinator, as the superuser."""

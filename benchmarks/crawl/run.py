@@ -14,7 +14,7 @@ from benchmarks.crawl.peers import PEERS, Contender
 from benchmarks.crawl.site import MEAN_BYTES, SiteSize, StaticSite, build_site
 from benchmarks.crawl.web import Visits, find_nginx, read_visits, serving
 from benchmarks.measuring.children import free_ports
-from benchmarks.measuring.measure import PROFILE_VARIABLE, budget, fault_of, measure, read_profiles
+from benchmarks.measuring.measure import PROFILE_VARIABLE, budget, fault_of, measure
 from benchmarks.measuring.reaper import MeasuredRun
 from benchmarks.measuring.targets import Skipped, at_least, shown_command, table
 from tamias import __version__
@@ -188,9 +188,7 @@ def compare(site: StaticSite, work: Path, own: Contender, peers: Sequence[str]) 
                 skipped.append(absent)
             case Contender() as contender:
                 rows.append(crawl(site, folder, contender))
-    profiles = read_profiles(Path(own.environment[PROFILE_VARIABLE]))
-    measured = rows[0].measured
-    steps = budget(profiles, measured.cpu_seconds, measured.cpu_by_name, rows[0].visits.pages)
+    steps = budget(Path(own.environment[PROFILE_VARIABLE]), rows[0].measured, rows[0].visits.pages)
     return CrawlComparison(site.size.pages, rows, skipped, steps)
 
 

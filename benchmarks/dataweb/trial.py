@@ -108,15 +108,6 @@ def keys(text: bytes | Any, form: RdfFormat) -> Iterator[str]:
         yield _TIME.sub("_:any", str(Triple(subject, quad.predicate, value)))
 
 
-def read_found(files: Iterable[Path]) -> set[str]:
-    """All statements in a crawler's files."""
-    found: set[str] = set()
-    for file in files:
-        with file.open("rb") as text:
-            found.update(keys(text, SUFFIXES[file.suffix]))
-    return found
-
-
 ROBOTS = "/robots.txt"
 
 
@@ -252,6 +243,10 @@ def attempt(web: OrcaWeb, rival: Rival, task: CrawlTask, seconds: float) -> Tria
         used = servers.cpu_seconds() - used
     visits = read_visits(servers.logs, started)
     files = rival.harvest(task)
+    found: set[str] = set()
+    for file in files:
+        with file.open("rb") as text:
+            found.update(keys(text, SUFFIXES[file.suffix]))
     return TrialOutcome(
         name=contender.name,
         version=contender.version,
@@ -259,7 +254,7 @@ def attempt(web: OrcaWeb, rival: Rival, task: CrawlTask, seconds: float) -> Tria
         command=shown_command(contender.command),
         measured=measured,
         account=account(web, visits),
-        score=score(web, read_found(files)) if files else None,
+        score=score(web, found) if files else None,
         server_cpu_seconds=used,
         fault=fault_of(measured, task.folder),
     )

@@ -127,13 +127,9 @@ class Machine:
         named = {pid for pid in below if _WORKER.search(command_line(pid))}
         return [pid for pid in below if pid in named and below[pid] in named]
 
-    def running(self) -> Running | None:
-        """The keeper and the server of the database, if they are there."""
-        return database_processes(self.data)
-
     def kill_server(self) -> bool:
         """The server of the database, at once; false if there is none."""
-        running = self.running()
+        running = database_processes(self.data)
         # The number in the note may be another's by now.
         return running is not None and works_in(running.server_pid, self.data) and kill(running.server_pid)
 

@@ -24,27 +24,15 @@ class WorkerProfile(msgspec.Struct, frozen=True):
     pages: int
 
 
-def read_profiles(file: Path) -> list[WorkerProfile]:
-    """All lines of a profile; none where there is no file."""
-    if not file.exists():
-        return []
-    with file.open("rb") as lines:
-        return [
-            msgspec.json.decode(line, type=WorkerProfile)
-            for line in lines.readlines(PROFILE_LIMIT)
-            if line.strip()
-        ]
-
-
-def budget(
-    profiles: list[WorkerProfile], cpu_seconds: float, cpu_by_name: dict[str, float], pages: int
-) -> dict[str, float]:
+def budget(file: Path, measured: MeasuredRun, pages: int) -> dict[str, float]:
     """Milliseconds a page by step; `rest` is what no step claims: start, end, and what is not timed."""
     steps: Counter[str] = Counter()
-    for profile in profiles:
-        steps.update(profile.steps)
-    claimed = {**steps, "database": cpu_by_name.get(DATABASE, 0.0)}
-    claimed["rest"] = cpu_seconds - sum(claimed.values())
+    if file.exists():
+        with file.open("rb") as lines:
+            for line in lines.readlines(PROFILE_LIMIT):
+                steps.update(msgspec.json.decode(line, type=WorkerProfile).steps)
+    claimed = {**steps, "database": measured.cpu_by_name.get(DATABASE, 0.0)}
+    claimed["rest"] = measured.cpu_seconds - sum(claimed.values())
     return {step: 1000 * seconds / max(1, pages) for step, seconds in claimed.items()}
 
 

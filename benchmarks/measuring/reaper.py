@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
@@ -145,7 +144,7 @@ def end_with_parent() -> None:
 def main() -> None:
     """`python -m benchmarks.measuring.reaper RESULT SECONDS COMMAND...`, started by `measure.py` only."""
     result, seconds, command = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     end_with_parent()
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1) != 0:
         sys.exit("this system lets no process adopt orphans (PR_SET_CHILD_SUBREAPER): Linux 3.4 is needed")
@@ -155,10 +154,6 @@ def main() -> None:
     finally:
         tree.end()
     result.write_bytes(msgspec.json.encode(tree.measured(stopped=stopped, left_behind=left_behind)))
-
-
-def _leave(number: int, _frame: object) -> NoReturn:
-    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,6 @@ class ConnectionFault(msgspec.Struct, frozen=True, kw_only=True):
     """Half open: nothing passes any more, and nobody is told."""
     bytes_per_second: float | None = None
 
-    def stop_after(self) -> int | None:
-        """The bytes that pass before the worst."""
-        known = [each for each in (self.reset_after, self.cut_after, self.silent_after) if each is not None]
-        return min(known, default=None)
-
 
 NO_TROUBLE = ConnectionFault()
 Chance = Callable[[], ConnectionFault]
@@ -90,7 +85,8 @@ class Proxy(Listeners):
     async def _pass(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, trouble: ConnectionFault
     ) -> None:
-        passed, most = 0, trouble.stop_after()
+        ends = (trouble.reset_after, trouble.cut_after, trouble.silent_after)
+        passed, most = 0, min((each for each in ends if each is not None), default=None)
         while piece := await source.read(1 if trouble.bytes_per_second else PIECE):
             await self._whole.wait()
             piece = piece if most is None else piece[: most - passed]
@@ -102,14 +98,11 @@ class Proxy(Listeners):
             if trouble.bytes_per_second:
                 await asyncio.sleep(len(piece) / trouble.bytes_per_second)
             if most is not None and passed >= most:
-                await self._end(target, trouble)
+                if trouble.silent_after is not None:
+                    await asyncio.sleep(3600)
+                if trouble.reset_after is not None:
+                    reset(target)
                 return
         with suppress(OSError):
             if target.can_write_eof():
                 target.write_eof()
-
-    async def _end(self, target: asyncio.StreamWriter, trouble: ConnectionFault) -> None:
-        if trouble.silent_after is not None:
-            await asyncio.sleep(3600)
-        if trouble.reset_after is not None:
-            reset(target)

@@ -107,15 +107,11 @@ class LoopbackSites(Listeners):
         try:
             await asyncio.sleep(answer.pause)
             visit.sent = time.monotonic()
-            await _give(writer, answer)
+            length = ("Content-Length", str(len(answer.body)))
+            writer.write(head(answer.status, (*answer.headers, length)) + answer.body)
+            await writer.drain()
         finally:
             visit.ended = time.monotonic()
-
-
-async def _give(writer: asyncio.StreamWriter, answer: SiteAnswer) -> None:
-    length = ("Content-Length", str(len(answer.body)))
-    writer.write(head(answer.status, (*answer.headers, length)) + answer.body)
-    await writer.drain()
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
