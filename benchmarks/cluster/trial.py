@@ -76,7 +76,6 @@ class Trial:
         self.tree = PageTree(size.pages)
         self.crawl: subprocess.Popen[bytes] | None = None
         self.service: subprocess.Popen[bytes] | None = None
-        self._services = 0
         self.link: Proxy | None = None
         self.do: Callable[[Any], Any] | None = None
         """Runs what concerns the link."""
@@ -132,10 +131,7 @@ class Trial:
     def start_service(self, port: int) -> None:
         """`tamias frontier`, at a port."""
         self.port = port
-        words = ("--host", "127.0.0.1", "--port", str(port), "--json")
-        self.service = self.machine.start("frontier", *words)
-        self._services += 1
-        self.address = self.machine.service_address(self._services - 1)
+        self.service, self.address = self.machine.start_service("--host", "127.0.0.1", "--port", str(port))
 
     @contextmanager
     def noted(self) -> Iterator[None]:

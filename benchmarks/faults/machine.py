@@ -133,10 +133,12 @@ class Machine:
         # The number in the note may be another's by now.
         return running is not None and works_in(running.server_pid, self.data) and kill(running.server_pid)
 
-    def service_address(self, earlier: int = 0) -> str:
-        """The address that `tamias frontier` told last, when more than so many have been told."""
-        wait_until(lambda: len(_ADDRESS.findall(self.said())) > earlier, _UP_SECONDS, "the service was up")
-        return str(_ADDRESS.findall(self.said())[-1])
+    def start_service(self, *words: str) -> tuple[subprocess.Popen[bytes], str]:
+        """`tamias frontier`, and the address that it tells."""
+        told = len(_ADDRESS.findall(self.said()))
+        process = self.start("frontier", "--json", *words)
+        wait_until(lambda: len(_ADDRESS.findall(self.said())) > told, _UP_SECONDS, "the service was up")
+        return process, str(_ADDRESS.findall(self.said())[-1])
 
     def tail(self) -> str:
         """The last words of the programs."""

@@ -417,8 +417,7 @@ def politeness(setup: ExperimentSetup) -> Result:
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(1, 10)]
         machine.start("crawl", *F11_WORDS, "--workers", str(NEAR), *seeds)
         wait_until(web.pages, PATIENCE, "the crawl began")
-        machine.start("frontier", "--port", "0", "--json")
-        address = machine.service_address()
+        _, address = machine.start_service("--port", "0")
         scratch = ("--scratch", str(machine.folder / "scratch"))
         machine.start("worker", "--frontier", address, "--workers", str(FAR), "--allow-private", *scratch)
         begun = time.monotonic()
