@@ -97,7 +97,7 @@ def test_a_portal_operator_signs_in_once_adds_a_portal_and_sees_what_is_wrong(pa
     assert told.startswith("It is watched now. Its datasets appear when it has been read.")
     click(page, "Its page")
     until(page, lambda: page.get_by_role("link", name="Seeds of the forest: file").count())
-    assert heading(page) == FOREST
+    assert heading(page) == forest.web.url(FOREST, "").removeprefix("http://")
     feed = page.locator("main").get_by_role("link", name="Feed of changes").get_attribute("href")
     read = "(at) => fetch(at).then((answer) => answer.text())"  # a file is listed before its first visit
     until(page, lambda: "Seeds of the forest" in page.evaluate(read, feed))
