@@ -125,8 +125,8 @@ def command(
     """
     links = graph == "links" or form in LINK_GRAPHS
     _check_options(form, since, links=links, text=text)
-    if crawl_name is not None and not links and (form not in export_formats() or graph != "data"):
-        raise UsageError("--crawl chooses quads or links; it does not go with this --format or --graph")
+    if crawl_name is not None and not links:
+        _check_quads(form, graph)
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
     wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
@@ -155,6 +155,11 @@ def _check_options(form: str, since: str | None, *, links: bool, text: bool) -> 
         raise UsageError(f"--since chooses crawled documents: it cannot be used with {form}")
     if text and (form != "parquet" or links):
         raise UsageError("use --text with --format parquet")
+
+
+def _check_quads(form: str, graph: str) -> None:
+    if form not in export_formats() or graph != "data":
+        raise UsageError("--crawl chooses quads or links; it does not go with this --format or --graph")
 
 
 @contextmanager
