@@ -150,19 +150,8 @@ class Holds:
         served = Counter(row[0] for row in found)
         singles, ranges = _divided(found, served, per_host)
         if singles:
-            urls = {
-                "url_qid": Longs([row[0] for row in singles]),
-                "url_crawl": Ints([row[1] for row in singles]),
-                "uid": Longs([row[6] for row in singles]),
-            }
-            done_by(cursor, "hold_urls", {**held, **urls})
-        columns = {
-            "range_qid": Longs([qid for qid, _, _ in ranges]),
-            "range_crawl": Ints([crawl for _, crawl, _ in ranges]),
-            "range_lane": Ints([lane for _, _, lane in ranges]),
-            "held_to": Longs(ranges.values()),
-        }
-        done_by(cursor, "hold_ranges", {**held, **columns})
+            done_by(cursor, "hold_urls", {**held, **singles})
+        done_by(cursor, "hold_ranges", {**held, **ranges})
         done_by(cursor, "pace_hosts", {**query, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
@@ -264,8 +253,8 @@ def _first_column(cursor: Cursor, name: str, where: dict[str, Any], shared: Iter
 
 def _divided(
     found: list[queries.Row], counts: dict[int, int], per_host: int
-) -> tuple[list[queries.Row], dict[tuple[int, int, int], int]]:
-    """Divide found URLs into single URLs and ranges of their queues to hold.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide found URLs into single URLs (empty without any) and ranges of their queues, as columns to hold.
 
     A queue's range is what is due by a time, so it ends before those of which only some were found.
     """
@@ -277,4 +266,14 @@ def _divided(
             ranges[qid, crawl, lane] = due
         else:
             singles.append(row)
-    return singles, ranges
+    urls = {
+        "url_qid": Longs([row[0] for row in singles]),
+        "url_crawl": Ints([row[1] for row in singles]),
+        "uid": Longs([row[6] for row in singles]),
+    }
+    return urls if singles else {}, {
+        "range_qid": Longs([qid for qid, _, _ in ranges]),
+        "range_crawl": Ints([crawl for _, crawl, _ in ranges]),
+        "range_lane": Ints([lane for _, _, lane in ranges]),
+        "held_to": Longs(ranges.values()),
+    }
