@@ -330,17 +330,17 @@ def read_one(
     if sound_iri(iri) is None:
         raise UsageError(f"{iri!r} is not an IRI")
 
-    def read(url: str) -> Reading:
+    def read_address(url: str) -> Reading:
         if url == iri:
             return read_with(settings, url)
         time.sleep(settings.fetch.delay)
         return read_with(settings, url, by_user=False)
 
     if declared is None:
-        declared = _declared_by_site(settings, read, iri)
+        declared = _declared_by_site(settings, read_address, iri)
     found = OneIri(iri, [], [])
     for dataset, access in _ways(declared, iri):
-        found.quads, problem = _read_by(read, access, dataset, iri)
+        found.quads, problem = _read_by(read_address, access, dataset, iri)
         found.tried.append(WayTried(access.kind, access.urls[0], access.why, len(found.quads), problem))
         if found.quads:
             break

@@ -439,13 +439,13 @@ def _save_rows(
     shutil.rmtree(place.part, ignore_errors=True)
     (place.part / "tables").mkdir(parents=True)
     tables = save_tables(cursor, place.part / "tables")
-    wanted, elsewhere = needed(cursor, session, data)
+    wanted, outside = needed(cursor, session, data)
     snapshot = Snapshot(
         format=FORMAT,
         taken_at=name,
         schema=schema,
         buckets=buckets,
-        blobs=elsewhere,
+        blobs=outside,
         tables=tuple(tables),
         sequences=tuple(sequences(cursor)),
         files=(),

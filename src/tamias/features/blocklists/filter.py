@@ -220,13 +220,13 @@ class RemoteList:
             if response.status != 200 or response.is_cut:
                 said = f"more than {MOST_BYTES} bytes" if response.is_cut else f"status {response.status}"
                 raise ConfigError(f"the block list {self._url} cannot be fetched: {said}")
-            entries = self._checked(partial, known.entries)
+            count = self._checked(partial, known.entries)
             about = ListVersion(
-                self._url, response.headers.get("etag"), response.headers.get("last-modified"), entries
+                self._url, response.headers.get("etag"), response.headers.get("last-modified"), count
             )
             partial.replace(self._path)
             self._about.write_bytes(msgspec.json.encode(about))
-            _log.info("block list %s: fetched, %d entries", self.source.name, entries)
+            _log.info("block list %s: fetched, %d entries", self.source.name, count)
         except NoResponse as error:
             raise ConfigError(f"the block list {self._url} cannot be fetched: {error}") from error
         finally:

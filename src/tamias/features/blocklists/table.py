@@ -277,11 +277,11 @@ class BlocklistTable:
         return self._find(key := bare + rest, key) if len(path) < len(rest) else None
 
     def _find_pattern(self, bare: str) -> Match | None:
-        for number, (patterns, expressions) in enumerate(self._patterns):
+        for number, (patterns, compiled) in enumerate(self._patterns):
             for pattern in patterns:
                 if pattern.matches(bare[:_PATTERN_LENGTH]):
                     return Match(number, pattern.text)
-            for expression in expressions:
+            for expression in compiled:
                 if expression.search(bare[:_EXPRESSION_LENGTH]):
                     return Match(number, f"/{expression.pattern}/")
         return None

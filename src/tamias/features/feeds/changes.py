@@ -297,10 +297,10 @@ async def _changes(
     request: Request, service: Service, *, states: bool = False
 ) -> tuple[list[Row], frozenset[str], int]:
     """A page of rows, the resources that are left out of it, and how many rows a page has."""
-    named = parameter(request, "dataset")
+    dataset = parameter(request, "dataset")
     values = {
         **span(request),
-        "dataset": (await service.histories.find(named)).resource.id if named else None,
+        "dataset": (await service.histories.find(dataset)).resource.id if dataset else None,
         "host": parameter(request, "host"),
         "portal": parameter(request, "portal"),
     }
@@ -323,8 +323,8 @@ def _found(
     values = {**values, "words": query(parts, " & ") if parts else None}
     if values["dataset"] and not (values["host"] or values["portal"] or parts):
         # By its key: a plan for any of these conditions would read all versions.
-        named = {"dataset": [values["dataset"]], "address": [], "version": []}
-        rows = db.rows("changes_named", {**values, **named})
+        places = {"dataset": [values["dataset"]], "address": [], "version": []}
+        rows = db.rows("changes_named", {**values, **places})
     else:
         rows = _versions(db, values)
     if states:
@@ -409,16 +409,16 @@ CACHE_SECONDS: Final = 30.0
 )
 async def answer(request: Request, service: Service) -> Response:
     """New versions of the results of a query, newest first, as an Atom feed or a JSON Feed."""
-    query, form, page = request.query_params.get("sparql", ""), _form(request), span(request)
-    if not query.strip():
+    text, form, page = request.query_params.get("sparql", ""), _form(request), span(request)
+    if not text.strip():
         raise HttpProblem(400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest")
-    read = partial(result_of, sparql_of(service), query, wanted_of)
-    wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, read)
+    read = partial(result_of, sparql_of(service), text, wanted_of)
+    wanted = await service.recent.get(f"feed {text}", CACHE_SECONDS, read)
     withheld = bulk_words(request, SEARCH)
     rows, hidden = await service.pool.run(
         partial(_found_by_query, values={**page, **wanted}, withheld=withheld)
     )
-    about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
+    about = f"query {blake2b(text.encode(), digest_size=4).hexdigest()}"
     shown = [row for row in rows if row[0] not in hidden]
     content = await feed_of(request, service, PATH, form, about, shown, after_last(rows, page["limit"]))
     headers = {"Cache-Control": f"max-age={CACHE_SECONDS:.0f}", "Vary": "Accept"}

@@ -192,7 +192,7 @@ class _Item:
     def _imply(self) -> None:
         element, source = self._element, self._source
         if not (self._has_items or self._prefixes & {"p", "e"} or "name" in self.properties):
-            self._add(Property("p", "name"), values.name(element, source))
+            self._add(Property("p", "name"), values.name_of(element, source))
         if self._has_items or "u" in self._prefixes:
             return
         if "photo" not in self.properties and (photo := values.photo(element, source)) is not None:

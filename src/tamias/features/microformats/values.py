@@ -433,7 +433,7 @@ def _said(element: etree._Element, attributes: dict[str, str]) -> str | None:
 _NAMING = {"img": "alt", "area": "alt", "abbr": "title"}
 
 
-def name(element: etree._Element, source: TextSource) -> str:
+def name_of(element: etree._Element, source: TextSource) -> str:
     """The `alt` or `title` of the element, of its only child, or of that one's only child; else its text."""
     own = _naming(element)
     if own is None:

@@ -384,13 +384,13 @@ def _negotiated(page: Route, service: Service) -> Route:
 async def _described(request: Request, service: Service, ending: str) -> Response:
     """The statements on a dataset or a version."""
     named, bases = named_in(request), bases_of(service.settings.serve)
-    number = number_in(request)
+    version = number_in(request)
 
     def read(db: ServiceSession) -> list[Quad]:
         resource = resource_named(db, named)
-        if number is None:
+        if version is None:
             return dataset_graph(db.session, resource, bases)
-        return version_graph(db.session, resource, number, bases)
+        return version_graph(db.session, resource, version, bases)
 
     quads = await service.pool.run(read)
     page = f"{base_of(request)}{request.url.path.removesuffix(f'.{ending}')}"

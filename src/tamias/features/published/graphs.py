@@ -135,10 +135,10 @@ def number_in(request: Request) -> int | None:
     """The number of a version in the path, if there is one. Raises `NotArchived` for what is none."""
     if "number" not in request.path_params:
         return None
-    text = str(request.path_params["number"])
-    if not _NUMBER.fullmatch(text):
-        raise NotArchived(f"{named_in(request)} has no version {text[:20]}")
-    return int(text)
+    digits = str(request.path_params["number"])
+    if not _NUMBER.fullmatch(digits):
+        raise NotArchived(f"{named_in(request)} has no version {digits[:20]}")
+    return int(digits)
 
 
 async def link_header(request: Request, service: Service) -> str:

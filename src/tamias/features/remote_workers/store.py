@@ -402,8 +402,8 @@ class RemoteStore:
         if visit.capture.retry_after_ms is not None:
             visit.held.blocked_until = self.now() + visit.capture.retry_after_ms
         links = [] if self._all_links else self._narrow(visit)
-        packed = self.quads.take(visit.found.extent)
-        await self._deliveries.add(_delivered(visit), packed, links)
+        quads = self.quads.take(visit.found.extent)
+        await self._deliveries.add(_delivered(visit), quads, links)
 
     async def maintain(self) -> None:
         pass

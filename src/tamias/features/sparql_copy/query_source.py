@@ -153,8 +153,8 @@ async def _first(client: EndpointClient, query: str) -> SparqlAnswer:
         client.dialect.results = results
         try:
             return await client.answer(query, _TRIES)
-        except QueryFailed as failure:
-            if failure.final or failure.lasting or failure.capture is None or failure.capture.body is None:
+        except QueryFailed as failed:
+            if failed.final or failed.lasting or failed.capture is None or failed.capture.body is None:
                 raise
     client.dialect.results = RESULT_FORMATS[-1]
     return await client.answer(query, _TRIES)

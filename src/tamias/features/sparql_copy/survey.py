@@ -261,15 +261,15 @@ async def _own_part(client: EndpointClient, state: CopyState, total: int | None)
 
 async def _is_dear(client: EndpointClient, total: int) -> bool:
     """Return whether counting what only the default graph has would take long, by the time for a part."""
-    some = _FEW
-    while some < total:
+    count = _FEW
+    while count < total:
         for _ in range(2):  # the first answer of a server that has just started, or is busy, says little
-            await client.number(queries.count_own_of(some))
+            await client.number(queries.count_own_of(count))
             if client.last_seconds <= _DEAR:
                 break
         else:
             return True
-        some *= _GROWTH
+        count *= _GROWTH
     return False
 
 
