@@ -42,6 +42,8 @@ def test_data_opens_after_an_upgrade_that_was_killed_at_each_of_its_steps(tamias
     (version,), rows, digests = look(tamias.data, tables)
     new = tamias_at("new")
     assert version == migrations()[-1].number
+    # What searches find is written anew: words have places and weights since version 83.
+    assert len(rows.pop("findable")) == len(before[1].pop("findable"))
     assert before[1] == rows
     assert digests == look(new.data, tables, create=True)[2]
     assert tamias.run("check").returncode == 0
